@@ -7,7 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from ragdocs.types import (
     AccessKind,
@@ -79,6 +88,27 @@ class Candidates:
     lone_share: float
     # How long each source took.
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """Links of some kinds, followed in both directions, and which documents may be shown."""
+
+    kinds: Collection[str]
+    where: Filter = field(default_factory=Filter)
+    # Links that are followed one after the other.
+    steps: int = 10
+
+
+# Documents by their ids; with their first passage those that pass the filter and have one.
+Tied = Mapping[str, tuple[Document, Chunk | None]]
+
+
+class Loaded(NamedTuple):
+    """Passages with their documents, the words that stand in each, and what they are tied to."""
+
+    passages: Sequence[tuple[Document, Chunk, tuple[str, ...]]]
+    tied: Tied
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +209,16 @@ class Snapshot(Protocol):
         keys: Sequence[PassageKey],
         words: Sequence[str] = (),
         languages: Sequence[str] = ("en",),
-    ) -> Sequence[tuple[Document, Chunk, tuple[str, ...]]]:
+        ties: Ties | None = None,
+    ) -> Loaded:
         """Return passages with their documents, and which of these words stand in each.
 
-        A word stands in a passage by its stems in any of the languages.
+        A word stands in a passage by its stems in any of the languages. With `ties`, what the
+        documents are tied to comes with them.
         """
+
+    def tied(self, documents: Sequence[Document], ties: Ties) -> Tied:
+        """Return the other documents that ties join to these, directly or by way of others."""
 
     def get(self, names: Sequence[str]) -> Mapping[str, Document]:
         """Return documents by their ids or paths; where one name is both, the id counts."""

@@ -165,6 +165,11 @@ class Probe:
     weight: float = 1.0
 
 
+# What becomes of hits that others supersede: nothing, their successors are named, they come right
+# below their successors, or these come in their place.
+Superseded = Literal["listed", "named", "below", "left out"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """What to look for, among what, and how many."""
@@ -185,6 +190,7 @@ class Query:
     # question and of the lane.
     language: str = ""
     version: str = ""
+    superseded: Superseded = "listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +244,8 @@ class Findings:
     seconds: Mapping[str, float] = field(default_factory=dict)
     # The part of the best score that the tenth-best document lacks; None where there are fewer.
     lead: float | None = None
+    # Successors of hits, by id, that are no hits themselves.
+    successors: Mapping[str, Hit] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

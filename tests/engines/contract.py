@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragdocs.protocols import Index, ProbeVector, Vectors
+from ragdocs.protocols import Index, ProbeVector, Ties, Vectors
 from ragdocs.types import Chunk, Document, Filter, GitContext, IndexedDocument, Link
 
 from .reads import (
@@ -28,6 +28,7 @@ from .reads import (
     nearest,
     neighbours,
     passages,
+    tied,
 )
 
 DIM = 8
@@ -85,7 +86,7 @@ class IndexContract:
             assert snapshot.links(["a"]) == {}
             assert snapshot.facets("tags", ANYTHING) == {}
             assert snapshot.similar(ANYTHING, 0.0) == []
-            assert snapshot.load([]) == []
+            assert snapshot.load([]).passages == []
             assert snapshot.count(ANYTHING) == 0
 
     def test_a_card_comes_back_as_it_was_given(self, index: Index) -> None:
@@ -383,9 +384,9 @@ class IndexContract:
         index.apply([entry("a.md", "tokens expire daily")])
         with index.snapshot() as snapshot:
             keys = snapshot.candidates([ProbeVector("q", "tokens")], [ANYTHING], 5).keys
-            ((_, _, words),) = snapshot.load(keys, ["When", "Tokens", "expire", "zebra"])
+            ((_, _, words),) = snapshot.load(keys, ["When", "Tokens", "expire", "zebra"]).passages
             assert words == ("Tokens", "expire")
-            assert snapshot.load(keys)[0][2] == ()
+            assert snapshot.load(keys).passages[0][2] == ()
 
     # --- links ---
 
@@ -457,8 +458,68 @@ class IndexContract:
         index.apply([entry("b.md", "first", "second")])
         with index.snapshot() as snapshot:
             ((document, key),) = snapshot.neighbours(["test:a"], ANYTHING)["test:a"]
-            ((_, passage, _),) = snapshot.load([key])
+            ((_, passage, _),) = snapshot.load([key]).passages
         assert (document.path, passage.text) == ("b.md", "first")
+
+    # --- ties ---
+
+    def test_ties_are_followed_in_both_directions_step_by_step(self, index: Index) -> None:
+        def linked(path: str, kind: str, *names: str) -> IndexedDocument:
+            return entry(path, f"text of {path}", links=[Link(name, kind, "") for name in names])
+
+        index.apply(
+            [
+                entry("first.md", "x", title="The First"),
+                linked("second.md", "replaces", "the first", "nowhere"),
+                linked("third.md", "mentions", "second"),
+                linked("fourth.md", "replaces", "SECOND.md"),
+                linked("fifth.md", "replaces", "sixth"),
+                entry("sixth.md", "x"),
+            ]
+        )
+        assert tied(index, "first.md") == {
+            "second": "text of second.md",
+            "fourth": "text of fourth.md",
+        }
+        assert list(tied(index, "fourth.md")) == ["first", "second"]
+        assert list(tied(index, "first.md", "sixth.md")) == ["fifth", "fourth", "second"]
+        assert tied(index, "third.md") == {}
+        assert list(tied(index, "first.md", steps=1)) == ["second"]
+
+    def test_what_is_tied_follows_the_documents(self, index: Index) -> None:
+        index.apply([entry("a.md", "x"), entry("b.md", "y", links=(Link("a", "replaces", ""),))])
+        assert list(tied(index, "a.md")) == ["b"]
+        index.apply([entry("c.md", "z", links=(Link("b", "replaces", ""),))])
+        assert list(tied(index, "a.md")) == ["b", "c"]
+        index.apply([entry("b.md", "y", stamp="s2")])
+        assert tied(index, "a.md") == {}
+        index.apply([], ["c.md"])
+        assert tied(index, "b.md") == {}
+
+    def test_only_what_passes_comes_with_its_first_passage(self, index: Index) -> None:
+        link = (Link("a", "replaces", ""),)
+        index.apply(
+            [
+                entry("a.md", "x"),
+                entry("b.md", "first", "second", links=link),
+                entry("c.md", "other", links=link, status="archived"),
+            ]
+        )
+        hidden = Filter(hidden=("archived",))
+        assert tied(index, "a.md", where=hidden) == {"b": "first", "c": None}
+
+    def test_passages_come_with_what_their_documents_are_tied_to(self, index: Index) -> None:
+        link = (Link("a", "replaces", ""),)
+        index.apply([entry("a.md", "apple"), entry("b.md", "pear", links=link)])
+        probe = ProbeVector("q", "apple")
+        for _ in range(2):
+            with index.snapshot() as snapshot:
+                candidates = snapshot.candidates([probe], [ANYTHING], 5)
+                loaded = snapshot.load(candidates.keys, ["apple"], ["en"], Ties({"replaces"}))
+            assert [words for _, _, words in loaded.passages] == [("apple",)]
+            ((document, passage),) = loaded.tied.values()
+            assert passage is not None
+            assert (document.path, passage.text) == ("b.md", "pear")
 
     # --- candidates ---
 
@@ -469,7 +530,7 @@ class IndexContract:
         index.apply([entry("c.md", "pear"), entry("d.md", "one", "two")])
         with index.snapshot() as snapshot:
             candidates = snapshot.candidates([ProbeVector("q", "pear")], [ANYTHING], 10)
-            loaded = snapshot.load(candidates.keys)
+            loaded = snapshot.load(candidates.keys).passages
         texts: dict[str, list[str]] = {}
         for document, passage, _ in loaded:
             texts.setdefault(document.path, []).append(passage.text)
@@ -484,7 +545,7 @@ class IndexContract:
         probe = ProbeVector("q", "pear", axis(1))
         with index.snapshot() as snapshot:
             candidates = snapshot.candidates([probe], [ANYTHING], 1, ["test:b"])
-            texts = [passage.text for _, passage, _ in snapshot.load(candidates.keys)]
+            texts = [passage.text for _, passage, _ in snapshot.load(candidates.keys).passages]
         words = dict(zip(texts, candidates.raw["q", "keyword"].tolist(), strict=True))
         products = dict(zip(texts, candidates.raw["q", "vector"].tolist(), strict=True))
         assert set(texts) == {"apple", "pear", "plum"}
@@ -512,15 +573,16 @@ class IndexContract:
         with index.snapshot() as snapshot:
             candidates = snapshot.candidates([ProbeVector("q", "pear")], [ANYTHING], 2)
             columns = candidates.found["q", "keyword"]
-            loaded = snapshot.load([candidates.keys[column] for column in columns])
+            loaded = snapshot.load([candidates.keys[column] for column in columns]).passages
         assert [passage.id for _, passage, _ in loaded] == ["test:a#0", "test:a#1"]
 
     def test_passages_are_loaded_in_the_order_of_the_keys_given(self, index: Index) -> None:
         index.apply([entry("a.md", "one pear", "two pear"), entry("b.md", "three pear")])
         with index.snapshot() as snapshot:
             keys = snapshot.candidates([ProbeVector("q", "pear")], [ANYTHING], 10).keys
-            forward = snapshot.load(keys)
-            assert list(reversed(snapshot.load(list(reversed(keys))))) == list(forward)
+            forward = snapshot.load(keys).passages
+            backward = snapshot.load(list(reversed(keys))).passages
+            assert list(reversed(backward)) == list(forward)
 
     # --- listing ---
 

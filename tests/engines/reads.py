@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragdocs.protocols import Index, ProbeVector, SignalName, Vectors
+from ragdocs.protocols import Index, ProbeVector, SignalName, Ties, Vectors
 from ragdocs.types import Chunk, Document, Filter, Link
 
 ANYTHING = Filter()
@@ -17,7 +17,7 @@ def found(
     """Return (path, score) of what each source finds, best first."""
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates([probe], filters, k)
-        loaded = snapshot.load(candidates.keys)
+        loaded = snapshot.load(candidates.keys).passages
     result = {}
     for signal, columns in candidates.found.items():
         raw = candidates.raw[signal]
@@ -69,6 +69,19 @@ def neighbours(index: Index, *doc_ids: str, where: Filter = ANYTHING) -> list[li
     with index.snapshot() as snapshot:
         linked = snapshot.neighbours(doc_ids, where)
     return [[document.id for document, _ in linked[doc_id]] for doc_id in doc_ids]
+
+
+def tied(
+    index: Index, *paths: str, where: Filter = ANYTHING, steps: int = 10
+) -> dict[str, str | None]:
+    """Return the names of what replaces these, and the first passage of each that passes."""
+    with index.snapshot() as snapshot:
+        documents = list(snapshot.get(paths).values())
+        others = snapshot.tied(documents, Ties({"replaces"}, where, steps))
+    texts = {}
+    for document, passage in others.values():
+        texts[document.path.removesuffix(".md")] = passage and passage.text
+    return texts
 
 
 def counts(index: Index) -> tuple[int, int, int, int]:

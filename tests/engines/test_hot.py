@@ -63,7 +63,7 @@ def answers(index: Index) -> list[object]:
         for signal, columns in sorted(candidates.found.items()):
             keys = [candidates.keys[column] for column in columns]
             raw = candidates.raw[signal][list(columns)]
-            loaded = snapshot.load(keys, ["apple", "plum"])
+            loaded = snapshot.load(keys, ["apple", "plum"]).passages
             said.append((signal, [round(value, 5) for value in raw.tolist()], loaded))
     return said
 

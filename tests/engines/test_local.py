@@ -147,7 +147,7 @@ def fill(index: Index, limit: int) -> None:
 def scores(index: Index, query: str) -> dict[str, float]:
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates([ProbeVector("q", query)], [ANYTHING], 1000)
-        loaded = snapshot.load(candidates.keys)
+        loaded = snapshot.load(candidates.keys).passages
     measured = candidates.raw["q", "keyword"].tolist()
     return {chunk.id: score for (_, chunk, _), score in zip(loaded, measured, strict=True)}
 

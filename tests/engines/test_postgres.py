@@ -331,7 +331,7 @@ def test_a_search_sees_one_state(database: Database, scope: int) -> None:
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates([ProbeVector("q", "apple")], [Filter()], 5)
         make(database, scope).apply([entry("b.md", "apple three")], ["a.md"])
-        loaded = snapshot.load(candidates.keys)
+        loaded = snapshot.load(candidates.keys).passages
         assert [passage.text for _, passage, _ in loaded] == ["apple one", "apple two"]
         assert [document.path for document in snapshot.list(Filter())] == ["a.md"]
     assert listed(index) == ["b.md"]

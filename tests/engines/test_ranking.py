@@ -286,8 +286,8 @@ def found(index: Index, probes: Sequence[ProbeVector], filters: Sequence[Filter]
     """Return what each source found and measured, by the ids of passages."""
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates(probes, filters, k)
-        loaded = snapshot.load(candidates.keys)
-        first = snapshot.load([candidates.keys[start] for start in candidates.starts])
+        loaded = snapshot.load(candidates.keys).passages
+        first = snapshot.load([candidates.keys[start] for start in candidates.starts]).passages
     names = [passage.id for _, passage, _ in loaded]
     assert [document for document, _, _ in first] == list(candidates.documents)
     measured: dict[str, dict[object, float]] = {}

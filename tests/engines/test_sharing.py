@@ -83,7 +83,7 @@ def found(index: LocalIndex, text: str) -> dict[str, float]:
         probe = ProbeVector("query", text, axis(1))
         candidates = snapshot.candidates([probe], [Filter()], 1000)
         values = candidates.raw["query", "keyword"]
-        passages = snapshot.load(candidates.keys)
+        passages = snapshot.load(candidates.keys).passages
         for (_, passage, _), score in zip(passages, values.tolist(), strict=True):
             if score > 0:
                 scores[passage.id] = score
@@ -109,7 +109,7 @@ def check(index: LocalIndex, chooser: random.Random) -> int:
         probe = ProbeVector("query", f"common {chooser.choice(FRUIT)}", axis(1))
         candidates = snapshot.candidates([probe], [Filter()], 1000)
         turns = set()
-        for _, passage, present in snapshot.load(candidates.keys, ["common"]):
+        for _, passage, present in snapshot.load(candidates.keys, ["common"]).passages:
             turns.add(int(passage.text.split()[0].removeprefix("turn")))
             assert present == ("common",)
         assert len(turns) == 1, "passages of two states were found together"

@@ -196,7 +196,7 @@ second = make()
 assert second.open() and second.info().links == 1
 with second.snapshot() as snapshot:
     keys = snapshot.candidates([ProbeVector("q", "apple")], [Filter()], 5).keys
-    assert snapshot.load(keys)[0][1].text == "apple words"
+    assert snapshot.load(keys).passages[0][1].text == "apple words"
 print(sorted({name.split(".")[0] for name in sys.modules} & {"faiss", "networkx"}))
 """
     done = subprocess.run(

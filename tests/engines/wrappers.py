@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
-from ragdocs.protocols import Candidates, Index, PassageKey, Snapshot
-from ragdocs.types import Chunk, Document, Filter
+from ragdocs.protocols import Candidates, Index, Loaded, PassageKey, Snapshot, Ties
+from ragdocs.types import Document, Filter
 
 
 class Counting:
@@ -81,6 +81,7 @@ class _OpaqueSnapshot:
         keys: Sequence[PassageKey],
         words: Sequence[str] = (),
         languages: Sequence[str] = ("en",),
-    ) -> Sequence[tuple[Document, Chunk, tuple[str, ...]]]:
+        ties: Ties | None = None,
+    ) -> Loaded:
         inner = [self._keys[cast("str", key)] for key in keys]
-        return self._inner.load(inner, words, languages)
+        return self._inner.load(inner, words, languages, ties)

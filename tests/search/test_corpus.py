@@ -383,7 +383,7 @@ def test_needles_at_every_depth_are_found_by_word_and_by_meaning(bench: Bench) -
         with bench.index.snapshot() as snapshot:
             candidates = snapshot.candidates([probe], [ANYTHING], 1)
             for columns in candidates.found.values():
-                ((_, passage, _),) = snapshot.load([candidates.keys[columns[0]]])
+                ((_, passage, _),) = snapshot.load([candidates.keys[columns[0]]]).passages
                 assert f"zq{n}x" in passage.text, n
     print(f"\n{len(needles)} of {len(needles)} needles found by word and by meaning")  # noqa: T201 - the figure is the point
 

@@ -22,8 +22,8 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.vectors import half_precision
 from ragdocs.search.floor import FLOOR
-from ragdocs.search.query import with_doubt
 from ragdocs.search.rank import lead
+from ragdocs.search.relevance import with_doubt
 from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Filter, Findings, Hit, IndexedDocument, Link, Probe, Query
 

@@ -35,12 +35,12 @@ def hits(workspace: Workspace, **arguments: object) -> list[dict[str, object]]:
 def test_a_superseded_memory_comes_right_below_its_successor(workspace: Workspace) -> None:
     found = hits(workspace)
     names = [hit["memory_id"] for hit in found]
-    place = names.index("memory:tokens")
-    assert names[place - 1] == "memory:sessions"
-    assert found[place]["superseded_by"] == ["memory:sessions"]
-    assert "superseded_by" not in found[place - 1]
-    assert found[place - 1]["score"] == found[place]["score"]
-    assert "supersedes another result" in str(found[place - 1]["why"])
+    rank = names.index("memory:tokens")
+    assert names[rank - 1] == "memory:sessions"
+    assert found[rank]["superseded_by"] == ["memory:sessions"]
+    assert "superseded_by" not in found[rank - 1]
+    assert found[rank - 1]["score"] == found[rank]["score"]
+    assert "supersedes another result" in str(found[rank - 1]["why"])
     assert names == list(dict.fromkeys(names))
     for hit in hits(workspace, explain=True):
         shares = sum(signal["share"] for signal in hit["signals"])  # type: ignore[attr-defined]
@@ -118,15 +118,34 @@ def test_a_name_that_is_a_path_means_that_memory_alone(project: Project) -> None
     assert found == {"memory:plan": ["new.md"]}
 
 
-# What each way of asking may call an index for, however many memories and links there are: the four
-# calls of a search, who supersedes its hits and who supersedes those, both by name, and which of
-# the linked names are memories. Of the newest twice as many are listed where some are superseded,
-# and all texts are read at once. Linked memories are looked for by the names of their target first.
+# What each way of asking may call an index for, however many memories and links there are. A search
+# makes four calls, and who supersedes its hits comes with them. Whoever reads an answer is told
+# whether linked files have changed: one call more says which of the linked names are memories.
+# `recall` shows the beginnings of texts, which it reads together. The newest are counted and listed.
+# A linked search begins with the names of its target and ends with what the query did not find.
+FLAGS = 1
+SEARCH = 4
 CALLS: dict[str, tuple[dict[str, object], int]] = {
-    "search_memories": ({"query": "access tokens RS256", "limit": 50}, 8),
-    "recall": ({"limit": 10}, 12),
-    "search_linked_memories": ({"query": "zebra", "target_document": "src/auth.py"}, 11),
+    "search_memories": ({"query": "access tokens RS256", "limit": 50}, SEARCH + FLAGS),
+    "recall": ({"query": "access tokens RS256", "limit": 50}, SEARCH + FLAGS + 1),
+    "recall the newest": ({"limit": 10}, 5 + FLAGS),
+    "search_linked_memories": (
+        {"query": "access tokens", "target_document": "src/auth.py"},
+        1 + SEARCH + 1 + FLAGS,
+    ),
 }
+
+
+def test_a_search_names_successors_within_its_four_calls(project: Project) -> None:
+    project.memory("old.md", "Access tokens RS256.\n")
+    project.memory("new.md", "Something else.\n\nsupersedes:: [[old]]\n")
+    project.memory("newest.md", "Nothing alike.\n\nsupersedes:: [[new]]\n")
+    memories = project.open().memories
+    calls: Counter[str] = Counter()
+    memories.corpus.index = cast("Index", Counting(memories.corpus.index, calls))
+    findings = memories.search("access tokens RS256", 2)
+    assert [hit.document.path for hit in findings.hits] == ["newest.md", "old.md"]
+    assert calls.total() == SEARCH, calls
 
 
 @pytest.mark.parametrize("verb", CALLS)
@@ -141,5 +160,5 @@ def test_calls_to_the_index_do_not_grow_with_the_memories(project: Project, verb
     calls: Counter[str] = Counter()
     corpus.index = cast("Index", Counting(corpus.index, calls))
     arguments, most = CALLS[verb]
-    assert ask(workspace, verb, **arguments)["result"]
+    assert ask(workspace, verb.removesuffix(" the newest"), **arguments)["result"]
     assert calls.total() <= most, calls

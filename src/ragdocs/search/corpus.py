@@ -21,6 +21,7 @@ from ragdocs.protocols import (
     Order,
     ProbeVector,
     Readable,
+    Ties,
     Vectors,
     Versioned,
 )
@@ -65,9 +66,6 @@ ENCODED_IN_A_WRITE = 16
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
-# A filter that leaves no more documents than this has said what is meant: all of them can be looked
-# at, and the best are shown even if they are weak.
-FEW_DOCUMENTS = 20
 # What the vote of an English model is worth for a query in another language. In German pages
 # meaning with its whole weight lost 1.6 points nDCG@10 on words alone; this part of it gains a
 # little there, and 2 points in French.
@@ -252,7 +250,9 @@ class Corpus:
         At most four calls go to the index, and one more if everything scores below the floor.
         `vector` is that of its only probe, if another lane has encoded it already.
         """
-        from ragdocs.search.query import search, with_doubt
+        from ragdocs.search.query import search
+        from ragdocs.search.relevance import judged
+        from ragdocs.search.succession import settled
 
         started = time.perf_counter()
         self._hasten()
@@ -267,28 +267,9 @@ class Corpus:
         findings = self.variants.grouped(findings)
         seconds = {"encode": encoded - started, **findings.seconds}
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
-        if not query.floored:
-            return findings
-        is_measured = gauges.both.measured
-        findings = self._floored(findings, plan.query.where, is_measured=is_measured)
-        if not is_measured:
-            return findings
-        gauge = gauges.other_script if plan.unread_probes else gauges.both
-        return with_doubt(findings, plan.text, gauge)
-
-    def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
-        """Leave weak hits out, unless there is little else that could have been found."""
-        from ragdocs.search.query import is_weak, narrows, with_floor, with_weak_note
-
-        if not is_weak(findings):
-            return with_floor(findings) if is_measured else findings
-        if not is_measured:
-            return with_weak_note(findings, "so small a collection has no measured floor")
-        if narrows(where):
-            count = self.count(where)
-            if count <= FEW_DOCUMENTS:
-                return with_weak_note(findings, f"the filter leaves {count} of all documents")
-        return with_floor(findings)
+        if query.floored:
+            findings = judged(findings, plan, gauges, self.count)
+        return settled(findings, query)
 
     def encoded(self, text: str) -> Vectors | None:
         """Return the vector of a query, if this lane can be searched by meaning."""
@@ -323,6 +304,7 @@ class Corpus:
             ready,
             ranking,
             now,
+            hidden=self.lane.hidden,
             unread_probes=frozenset(unread_probes),
             has_unread=has_unread,
         )
@@ -387,6 +369,12 @@ class Corpus:
         """Map each document, or each among these, to its links to any of these names."""
         with self.index.snapshot() as snapshot:
             return snapshot.links(to, among)
+
+    def tied(self, documents: Sequence[Document], kinds: Collection[str]) -> list[Document]:
+        """Return the other documents that links of these kinds join to these, step by step."""
+        with self.index.snapshot() as snapshot:
+            tied = snapshot.tied(documents, Ties(kinds))
+        return [document for document, _ in tied.values()]
 
     def passages(self, document_ids: Sequence[str], room: int = 0) -> Mapping[str, Sequence[Chunk]]:
         """Return the first passage of each document, and more up to `room` characters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -20,11 +20,11 @@ from ragdocs.protocols import (
     ProbeVector,
     SignalName,
     Snapshot,
+    Tied,
+    Ties,
 )
-from ragdocs.search import calibration, rank, score
-from ragdocs.search.calibration import Gauge, Gauges
-from ragdocs.search.fields import meant
-from ragdocs.search.floor import FLOOR, NOTHING_RELEVANT, WEAK_MATCHES
+from ragdocs.search import rank, score, succession
+from ragdocs.search.calibration import Gauges
 from ragdocs.search.score import Layout, Mask, Scores
 from ragdocs.system.names import link_key
 from ragdocs.text import times
@@ -39,10 +39,6 @@ STRANGERS = 10
 # Characters of a query whose words are looked for in the hits.
 LONGEST_SHOWN = 2000
 MARKS = ".,;:!?\"'()"
-# Who scores at least as much as the floor by chance.
-FLOOR_RATE = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
-# Words of a query that a note names.
-MOST_MISSING = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +50,8 @@ class Plan:
     ranking: Ranking
     now: datetime
     period: times.Span | None = None
+    # The statuses of documents that the lane does not show by itself.
+    hidden: tuple[str, ...] = ()
     # The names of probes that the model cannot read: words alone judge for them.
     unread_probes: frozenset[str] = frozenset()
     # Whether passages without a vector are those that the model cannot read.
@@ -75,6 +73,20 @@ class Plan:
         if self.query.pool:
             return self.query.pool
         return max(LEAST_CANDIDATES, self.query.limit * 5 // max(1, len(self.probes)))
+
+    @property
+    def room(self) -> int:
+        """The number of hits that are loaded: some may have to make room for their successors."""
+        if self.query.superseded == "left out":
+            return 2 * self.query.limit
+        return self.query.limit
+
+    @property
+    def ties(self) -> Ties | None:
+        """The links by which documents supersede others, if the query wants to know."""
+        if self.query.superseded == "listed":
+            return None
+        return Ties(succession.KINDS, self.query.where)
 
     @property
     def filters(self) -> list[Filter]:
@@ -139,12 +151,12 @@ def search(plan: Plan, snapshot: Snapshot, gauges: Gauges) -> Findings:
     show = partial(_shown, plan, gauges, scored.unread)
     shown = score.calibrated(scored.scores, show, plan.query.probes)
     calibrated = replace(scored, scores=shown)
-    hits, omitted = _hits(plan, calibrated, snapshot)
+    findings = _findings(plan, calibrated, snapshot)
     elapsed = time.perf_counter() - started
     ranking = elapsed - sum(candidates.seconds.values())
     seconds = {**candidates.seconds, "ranking": ranking}
     lead = rank.lead(scored.scores.totals, scored.documents)
-    return Findings(hits=hits, omitted=omitted, seconds=seconds, lead=lead)
+    return replace(findings, seconds=seconds, lead=lead)
 
 
 def _shown(plan: Plan, gauges: Gauges, unread: Mask, name: str, totals: Floats) -> Floats:
@@ -291,24 +303,27 @@ def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: f
     return replace(scored, scores=scores, ranks=ranks)
 
 
-def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:
-    """Rank and cut, and load what is shown; return also how many were cut off."""
+def _findings(plan: Plan, scored: Scored, snapshot: Snapshot) -> Findings:
+    """Rank and cut, and load what is shown."""
     measured = None
     if plan.ranking.recency_days:
         measured = score.by_source(scored.scores, plan.query.probes)
     chosen, omitted = rank.rank(
         scored.scores.totals,
         scored.documents,
-        plan.query,
+        replace(plan.query, limit=plan.room),
         plan.ranking,
         plan.now,
         measured,
     )
+    count = len(chosen)
+    if plan.ties is not None:
+        chosen = [*chosen, *_superseding(scored, chosen)]
     keys = [scored.keys[choice.column] for choice in chosen]
-    loaded = snapshot.load(keys, query_words(plan.text), plan.languages)
+    loaded = snapshot.load(keys, query_words(plan.text), plan.languages, plan.ties)
     names = {link_key(name) for name in plan.query.where.linked_to}
     hits = []
-    for choice, (document, passage, words) in zip(chosen, loaded, strict=True):
+    for choice, (document, passage, words) in zip(chosen, loaded.passages, strict=True):
         hit = Hit(
             document,
             passage,
@@ -318,7 +333,65 @@ def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ..
             words=words,
         )
         hits.append(hit)
-    return tuple(hits), omitted
+    findings = Findings(hits=tuple(hits[:count]), omitted=omitted)
+    if plan.ties is None:
+        return findings
+    return _with_successors(plan, findings, hits[count:], loaded.tied)
+
+
+def _superseding(scored: Scored, chosen: Sequence[rank.Chosen]) -> list[rank.Chosen]:
+    """Return the best passages of further candidates that say that they supersede something.
+
+    Should that be a hit, its successor is shown by what the query found in it.
+    """
+    taken = {scored.documents[choice.column].id for choice in chosen}
+    best: dict[str, rank.Chosen] = {}
+    totals = scored.scores.totals
+    for column, document in enumerate(scored.documents):
+        if document.id in taken or not succession.KINDS.intersection(_kinds(document)):
+            continue
+        total = float(totals[column])
+        if document.id not in best or total > best[document.id].score:
+            best[document.id] = rank.Chosen(column, total)
+    return list(best.values())
+
+
+def _kinds(document: Document) -> Iterator[str]:
+    return (link.kind for link in document.links)
+
+
+def _with_successors(
+    plan: Plan, findings: Findings, further: Sequence[Hit], tied: Tied
+) -> Findings:
+    """Name the successors of hits, and add those that are no hits and may be shown."""
+    documents = [hit.document for hit in findings.hits]
+    others = [hit.document for hit in further]
+    others += [document for document, _ in tied.values()]
+    present = succession.Present(plan.now, plan.hidden)
+    superseded = succession.successors(documents, others, present)
+    if plan.query.superseded == "left out":
+        findings = _trimmed(findings, superseded, plan.query.limit)
+    if not superseded:
+        return findings
+    more = {}
+    for document, passage in tied.values():
+        if passage is not None:
+            more[document.id] = Hit(document, passage, 0.0, ())
+    for hit in further:
+        more[hit.document.id] = hit
+    hits = []
+    for hit in findings.hits:
+        hits.append(replace(hit, successors=superseded.get(hit.document.id, ())))
+    return replace(findings, hits=tuple(hits), successors=more)
+
+
+def _trimmed(findings: Findings, superseded: Mapping[str, object], limit: int) -> Findings:
+    """Cut to the limit where nothing has to make room."""
+    hits = findings.hits[:limit]
+    if any(hit.document.id in superseded for hit in hits):
+        return findings
+    omitted = findings.omitted + len(findings.hits) - len(hits)
+    return replace(findings, hits=hits, omitted=omitted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,10 +429,10 @@ def measure(
     keys = [candidates.keys[column] for column in columns]
     loaded = snapshot.load(keys, query_words(probe.text), probe.languages)
     position = int(np.argmax(totals[columns.start : columns.stop]))
-    for other, (_, passage, _) in enumerate(loaded):
+    for other, (_, passage, _) in enumerate(loaded.passages):
         if passage.id == passage_id:
             position = other
-    _, passage, words = loaded[position]
+    _, passage, words = loaded.passages[position]
     column = columns[position]
     return Measured(
         passage=passage,
@@ -390,82 +463,3 @@ def query_words(text: str) -> list[str]:
     for word in text[:LONGEST_SHOWN].split():
         words[word.strip(MARKS)] = None
     return list(words)
-
-
-def with_floor(findings: Findings) -> Findings:
-    """Leave everything out if not even the best scores more than unrelated questions do."""
-    below = _count_below(findings)
-    if not below:
-        return findings
-    if below < len(findings.hits):
-        note = (
-            f"{below} of these score below {FLOOR}, which {FLOOR_RATE} reach: "
-            "they may be about something else"
-        )
-        return replace(findings, notes=(*findings.notes, note))
-    best = findings.hits[0]
-    lines = f"{best.document.path}:{best.chunk.start_line}-{best.chunk.end_line}"
-    count = findings.omitted + len(findings.hits)
-    note = (
-        f"{NOTHING_RELEVANT}: {count} passages share words or meaning with this, "
-        f"but none scores {FLOOR}, which {FLOOR_RATE} reach; "
-        f"the best of them is {lines} with {best.score:.2f}"
-    )
-    return replace(findings, hits=(), omitted=0, notes=(*findings.notes, note))
-
-
-def is_weak(findings: Findings) -> bool:
-    """Tell whether there are hits and all of them score below the floor."""
-    return bool(findings.hits) and _count_below(findings) == len(findings.hits)
-
-
-def with_weak_note(findings: Findings, reason: str) -> Findings:
-    """Say that all hits score below the floor, and why they are shown all the same."""
-    note = (
-        f"{WEAK_MATCHES}: none of these scores {FLOOR}, so they may be about something "
-        f"else; they are shown because {reason}"
-    )
-    return replace(findings, notes=(*findings.notes, note))
-
-
-def with_doubt(findings: Findings, text: str, gauge: Gauge) -> Findings:
-    """Mark an answer as weak whose best hit scores little, and name the words that no hit has.
-
-    A hit that is far ahead of other documents needs a lower score than one among equals.
-    """
-    if not findings.hits or is_weak(findings):
-        return findings
-    best = max(hit.score for hit in findings.hits)
-    if best >= gauge.weak_below(findings.lead):
-        return findings
-    nearness = ""
-    if best >= calibration.WEAK:
-        nearness = " and many other documents nearly as much"
-    note = (
-        f"{WEAK_MATCHES}: the best of these scores {best:.2f}{nearness}, as questions do that "
-        "nothing here answers"
-    )
-    missing = _missing(findings, text)
-    if missing:
-        note += f"; none of them has {', '.join(missing)}"
-    return replace(findings, notes=(*findings.notes, note))
-
-
-def _missing(findings: Findings, text: str) -> list[str]:
-    """Return the first words of a query that no hit has."""
-    present = {word for hit in findings.hits for word in hit.words}
-    missing = []
-    for word in query_words(text):
-        if word not in present and meant(word):
-            missing.append(word)
-    return missing[:MOST_MISSING]
-
-
-def narrows(where: Filter) -> bool:
-    """Tell whether whoever searches has asked for a part of the lane."""
-    asked_for = replace(where, hidden=(), alive_at=None, without=frozenset())
-    return asked_for != Filter()
-
-
-def _count_below(findings: Findings) -> int:
-    return sum(hit.score < FLOOR for hit in findings.hits)

@@ -17,7 +17,6 @@ from ragdocs.search.query import LEAST_CANDIDATES
 from ragdocs.text import times
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page
-from ragdocs.verbs.memories.succession import Succession
 
 # Hits of one lane that are ranked and counted, out of as many candidates as its own search has.
 MOST_COUNTED = 50
@@ -279,9 +278,9 @@ def _hits(corpus: Corpus, question: _Question, where: Filter) -> tuple[list[Row]
     )
     if is_measured:
         query = replace(query, min_score=FLOOR)
-    findings = corpus.search(query, question.now, question.vector)
     if corpus.lane.writable:
-        findings = Succession(corpus, question.now).follow(findings, query)
+        query = replace(query, superseded="below")
+    findings = corpus.search(query, question.now, question.vector)
     rows = []
     for hit in findings.hits:
         # A lane of few passages has no floor of its own; there a word of the query is enough.

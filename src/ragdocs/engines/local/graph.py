@@ -38,8 +38,12 @@ class LinkGraph:
         self._opening = threading.Lock()
         # Which documents link to a name; made when it is first asked for.
         self._sources: dict[str, set[str]] | None = None
-        # Where links lead that were followed since the last change.
+        # Which documents have a link of a kind; made when it is first asked for.
+        self._by_kind: dict[str, set[str]] | None = None
+        # Where links lead that were followed since the last change: all of a document, and those
+        # of some kinds in both directions.
         self._near: dict[str, tuple[str, ...]] = {}
+        self._ties: dict[frozenset[str], Mapping[str, set[str]]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -69,6 +73,9 @@ class LinkGraph:
         self._count += len(document.links)
         if self._sources is not None:
             self._point(self._sources, document.id)
+        if self._by_kind is not None:
+            for link in document.links:
+                self._by_kind[link.kind].add(document.id)
         if self._built is not None:
             self._connect(self._built, document.id)
 
@@ -76,6 +83,7 @@ class LinkGraph:
         """Drop a document and its own links; links of others to it stay."""
         self._name_all()
         self._near.clear()
+        self._ties.clear()
         for name in self._names.pop(doc_id, ()):
             self._owners[name].discard(doc_id)
             if not self._owners[name]:
@@ -87,6 +95,9 @@ class LinkGraph:
                 self._sources[ghost].discard(doc_id)
                 if not self._sources[ghost]:
                     del self._sources[ghost]
+        if self._by_kind is not None:
+            for link in links:
+                self._by_kind[link.kind].discard(doc_id)
         if self._built is None or doc_id not in self._built:
             return
         targets = set(self._built.successors(doc_id))
@@ -134,6 +145,53 @@ class LinkGraph:
         for name in names:
             sources.update(self._sources.get(_ghost(name), ()))
         return sources
+
+    def tied(self, doc_ids: Sequence[str], kinds: Collection[str], steps: int) -> set[str]:
+        """Return the other documents that links of these kinds join to these, in both directions.
+
+        So many links are followed one after the other.
+        """
+        ties = self._ties_of(frozenset(kinds))
+        found = set(doc_ids)
+        outermost = found
+        for _ in range(steps):
+            nearest: set[str] = set()
+            for doc_id in outermost & ties.keys():
+                nearest |= ties[doc_id]
+            outermost = nearest - found
+            if not outermost:
+                break
+            found |= outermost
+        return found.difference(doc_ids)
+
+    def _ties_of(self, kinds: frozenset[str]) -> Mapping[str, set[str]]:
+        """Map each document to those that links of these kinds join it to."""
+        ties = self._ties.get(kinds)
+        if ties is None:
+            self._name_all()
+            both_ways: dict[str, set[str]] = defaultdict(set)
+            for doc_id in self._having(kinds):
+                for link in self.links(doc_id):
+                    if link.kind in kinds:
+                        owners = self._owners.get(link_key(link.target), set())
+                        both_ways[doc_id] |= owners
+                        for owner in owners:
+                            both_ways[owner].add(doc_id)
+            ties = self._ties[kinds] = dict(both_ways)
+        return ties
+
+    def _having(self, kinds: Collection[str]) -> set[str]:
+        """Return the documents that have a link of one of these kinds."""
+        if self._by_kind is None:
+            by_kind: dict[str, set[str]] = defaultdict(set)
+            for doc_id, links in self._links.items():
+                for link in links:
+                    by_kind[link.kind].add(doc_id)
+            self._by_kind = by_kind
+        having: set[str] = set()
+        for kind in kinds:
+            having |= self._by_kind.get(kind, set())
+        return having
 
     def _point(self, by_ghost: dict[str, set[str]], doc_id: str) -> None:
         for link in self._links[doc_id]:

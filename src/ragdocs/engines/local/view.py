@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from ragdocs.engines.local.catalog import Catalog, Slots
@@ -13,9 +14,12 @@ from ragdocs.protocols import (
     Candidates,
     Documents,
     Facet,
+    Loaded,
     Order,
     PassageKey,
     ProbeVector,
+    Tied,
+    Ties,
 )
 from ragdocs.search.newest import age_order
 from ragdocs.types import Chunk, Document, Filter, Link
@@ -76,7 +80,8 @@ class LocalSnapshot:
         keys: Sequence[PassageKey],
         words: Sequence[str] = (),
         languages: Sequence[str] = ("en",),
-    ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
+        ties: Ties | None = None,
+    ) -> Loaded:
         """Return passages with their documents, and which of these words stand in each."""
         from ragdocs.search.fields import meant
 
@@ -92,8 +97,35 @@ class LocalSnapshot:
         for row, present in zip(rows, present_words, strict=True):
             document, passage = self._catalog.chunk(row)
             passages.append((document, passage, tuple(present)))
+        tied: Tied = {}
+        if ties is not None:
+            tied = self._tied(self._catalog.owners(rows), ties)
         self._catalog.passages.rest()
-        return passages
+        return Loaded(passages, tied)
+
+    def tied(self, documents: Sequence[Document], ties: Ties) -> Tied:
+        """Return the other documents that ties join to these, directly or by way of others."""
+        tied = self._tied(documents, ties)
+        self._catalog.passages.rest()
+        return tied
+
+    def _tied(self, documents: Sequence[Document], ties: Ties) -> Tied:
+        ids = list(map(attrgetter("id"), documents))
+        others = self._graph.tied(ids, ties.kinds, ties.steps)
+        if not others:
+            return {}
+        slots = self.slots(ties.where)
+        tied: dict[str, tuple[Document, Chunk | None]] = {}
+        for document_id in sorted(others):
+            document = self._catalog.document(document_id)
+            if document is None:
+                continue
+            passage = None
+            rows = self._catalog.rows(document_id)
+            if rows and self._catalog.passes(document_id, slots):
+                passage = self._catalog.chunk(rows.start)[1]
+            tied[document_id] = (document, passage)
+        return tied
 
     def get(self, names: Sequence[str]) -> Mapping[str, Document]:
         """Return documents by their ids or paths; where one name is both, the id counts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -17,14 +18,18 @@ from ragdocs.engines.postgres.hot import HotState
 from ragdocs.engines.postgres.pool import Mask
 from ragdocs.engines.postgres.rows import DOCUMENT, ENTRY
 from ragdocs.engines.postgres.statistics import TOTALS, Totals
+from ragdocs.engines.postgres.ties import Tying
 from ragdocs.errors import UnavailableError
 from ragdocs.protocols import (
     Candidates,
     Documents,
     Facet,
+    Loaded,
     Order,
     PassageKey,
     ProbeVector,
+    Tied,
+    Ties,
 )
 from ragdocs.search.fields import meant
 from ragdocs.system.names import link_key
@@ -50,8 +55,9 @@ class PostgresSnapshot:
         self._searched = scope
         self._scope = scope.number
         self._cards = cards
-        # Documents that were found, whose links are known.
+        # Documents that were found, whose links are known, by id and by number.
         self._documents: dict[str, Document] = {}
+        self._numbered: dict[int, Document] = {}
         # What is kept in memory of this state, and of the filter of the search who passes.
         self._state: HotState | None = None
         self._where = Filter()
@@ -77,8 +83,10 @@ class PostgresSnapshot:
         if search.state is not None:
             self._where = filters[0]
             self._passing = search.passing[0]
-        for document in candidates.documents:
+        for start, document in zip(candidates.starts.tolist(), candidates.documents, strict=True):
             self._documents[document.id] = document
+            key = cast("Key", candidates.keys[start])
+            self._numbered[key.document] = document
         self._writes = search.writes
         return candidates
 
@@ -143,25 +151,72 @@ class PostgresSnapshot:
         keys: Sequence[PassageKey],
         words: Sequence[str] = (),
         languages: Sequence[str] = (ENGLISH,),
-    ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
+        ties: Ties | None = None,
+    ) -> Loaded:
         """Return passages with their documents, and which of these words stand in each."""
         wanted = cast("list[Key]", list(keys))
         if not wanted:
-            return []
+            return Loaded([], {})
         terms: set[str] = set()
         for word in words:
             for language in languages:
                 terms.update(meant(word, language))
+        tying = self._tying(wanted, ties)
         in_memory = self._from_memory(wanted, terms)
         if in_memory is not None:
             rows, present = in_memory
+            asked: Answers = []
+            if tying is not None:
+                asked = self._ask(tying.statement, is_last=self._writes is not None)
         else:
-            rows, present = self._fetched(wanted, terms, is_last=bool(words))
+            rows, present, asked = self._fetched(wanted, terms, tying, is_last=bool(words))
         passages = []
         for key, (card, *passage) in zip(wanted, rows, strict=True):
             document = self._cards.document(card)
             passages.append((document, chunk(document, passage), present.of(words, languages, key)))
-        return passages
+        tied: Tied = {}
+        if tying is not None:
+            tied = self._followed(tying, asked[-1])
+        elif ties is not None:
+            tied = self.tied(list(map(itemgetter(0), passages)), ties)
+        return Loaded(passages, tied)
+
+    def _tying(self, keys: Sequence[Key], ties: Ties | None) -> Tying | None:
+        """Return how to ask what passages' documents are tied to, if these are known by now."""
+        if ties is None:
+            return None
+        numbers = set(map(attrgetter("document"), keys))
+        if not numbers <= self._numbered.keys():
+            return None
+        return Tying(self._scope, [self._numbered[number] for number in numbers], ties)
+
+    def tied(self, documents: Sequence[Document], ties: Ties) -> Tied:
+        """Return the other documents that ties join to these, directly or by way of others."""
+        if not documents:
+            return {}
+        tying = Tying(self._scope, documents, ties)
+        return self._followed(tying, self._ask(tying.statement)[0])
+
+    def _followed(self, tying: Tying, rows: Rows) -> Tied:
+        """Follow ties from what the first step has found, and read the first passages."""
+        for _ in range(tying.ties.steps):
+            tying.take(list(map(self._cards.document, map(itemgetter(0), rows))))
+            if not tying.outermost:
+                break
+            (rows,) = self._ask(tying.statement)
+        others = tying.others
+        if not others:
+            return {}
+        passing = condition(tying.ties.where, "f")
+        sql = _FIRST.format(condition=passing.sql)
+        beginnings = {}
+        for card, *values in self._read(sql, passing, ids=all_stored(others)):
+            document = self._cards.document(card)
+            beginnings[document.id] = chunk(document, values)
+        tied = {}
+        for document_id in sorted(others):
+            tied[document_id] = (others[document_id], beginnings.get(document_id))
+        return tied
 
     def _from_memory(
         self, keys: Sequence[Key], terms: Collection[str]
@@ -183,31 +238,33 @@ class PostgresSnapshot:
         return cast("Rows", rows), present
 
     def _fetched(
-        self, keys: Sequence[Key], terms: Collection[str], *, is_last: bool
-    ) -> tuple[Rows, _Standing]:
-        """Read the rows of passages, and where terms stand."""
+        self, keys: Sequence[Key], terms: Collection[str], tying: Tying | None, *, is_last: bool
+    ) -> tuple[Rows, _Standing, Answers]:
+        """Read the rows of passages, where terms stand, and what their documents are tied to."""
         documents, positions = columns(keys, 2)
         values: dict[str, Any] = {
             "scope": self._scope,
             "documents": documents,
             "positions": positions,
         }
-        statements = [(_LOAD, values)]
+        statements: list[Statement] = [(_LOAD, values)]
         if terms:
             numbers = sorted(set(documents))
             statements.append(
                 (_STANDING, {"scope": self._scope, "terms": sorted(terms), "documents": numbers})
             )
+        if tying is not None:
+            statements.append(tying.statement)
         # A search asks for words last: the end of the transaction then takes no turn of its own.
         is_last = is_last and self._writes is not None
-        loaded, *standing = self._ask(*statements, is_last=is_last)
+        loaded, *others = self._ask(*statements, is_last=is_last)
         present = _Standing()
-        for rows in standing:
-            present.add(rows)
+        if terms:
+            present.add(others[0])
         if self._state is not None:
             for key, row in zip(keys, loaded, strict=True):
                 self._state.passages.add(key, row)
-        return loaded, present
+        return loaded, present, others
 
     def get(self, names: Sequence[str]) -> Mapping[str, Document]:
         """Return documents by their ids or paths; where one name is both, the id counts."""
@@ -435,6 +492,11 @@ SELECT n.name, d.doc_id, d.card
 FROM names n JOIN documents d ON d.doc_id = n.doc_id
 WHERE n.scope = %(scope)s AND n.name = ANY (%(names)s)
     AND d.scope = %(scope)s AND d.passages > 0 AND {condition}
+"""
+_FIRST = f"""
+SELECT d.card, {PASSAGE}
+FROM documents d JOIN passages p ON p.doc_id = d.doc_id AND p.ord = 0 AND p.scope = %(scope)s
+WHERE d.scope = %(scope)s AND d.id = ANY (%(ids)s) AND {{condition}}
 """
 _STANDING = """
 SELECT p.term, p.doc_id, p.payload FROM postings p

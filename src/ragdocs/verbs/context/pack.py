@@ -16,6 +16,7 @@ from ragdocs.errors import RagdocsError, ValidationError
 from ragdocs.project import registry
 from ragdocs.protocols import Summaries
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.succession import Successors, current
 from ragdocs.text import outline
 from ragdocs.text.checks import check_content
 from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
@@ -28,7 +29,7 @@ from ragdocs.verbs.context.repomap import Map, RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.living.drift import Drift, LinkState
 from ragdocs.verbs.memories.find import spellings
-from ragdocs.verbs.memories.succession import Succession, Successors
+from ragdocs.verbs.memories.succession import Succession
 
 LEAST_CHARS = 500
 MOST_CHARS = 100_000
@@ -218,11 +219,11 @@ class Packs:
         superseded = Succession(self.memory, now).successors(documents)
         if goal.superseded:
             return list(items), superseded
-        current = []
+        holding = []
         for item in items:
             if item.document.id not in superseded:
-                current.append(item)
-        return current, {}
+                holding.append(item)
+        return holding, {}
 
     def _conventions(
         self, items: Sequence[Item], superseded: Successors, matching: Sequence[str]
@@ -287,20 +288,23 @@ class Packs:
         if corpus is None:
             return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
-        current = partial(_current, Succession(corpus, now), goal)
+        visible = partial(_visible, Succession(corpus, now), goal)
         linked: list[Hit] = []
         if goal.files:
             about = replace(where, linked_to=goal.names)
             newest = page.newest(corpus, about, MOST_NEWEST, now)
-            linked = self._own(corpus, current(newest, MOST_NEWEST), scope)
+            linked = self._own(corpus, visible(newest, MOST_NEWEST), scope)
         if goal.probe:
-            query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
-            findings = Succession(corpus, now).follow(corpus.search(query, now), query)
-            others = self._own(corpus, current(findings, query.limit), scope)
+            probes = (Probe(goal.probe),)
+            query = Query(probes=probes, limit=page.MOST_RESULTS, superseded="below")
+            findings = corpus.search(query, now)
+            if not goal.superseded:
+                findings = current(findings, query.limit)
+            others = self._own(corpus, findings, scope)
             chosen = [*linked, *_worth(others)]
         else:
             newest = page.newest(corpus, where, MOST_NEWEST, now)
-            others = self._own(corpus, current(newest, MOST_NEWEST), scope)
+            others = self._own(corpus, visible(newest, MOST_NEWEST), scope)
             chosen = [*linked, *others]
         best = list(_by_passage(chosen).values())[:MOST_HITS]
         total = len(_by_passage([*linked, *others]))
@@ -517,11 +521,12 @@ def _without_heading(text: str, names: Sequence[str]) -> str:
     return text
 
 
-def _current(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
+def _visible(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
     """Leave out what others supersede, unless it is asked for: then their successors are named."""
+    named = succession.named(findings)
     if goal.superseded:
-        return succession.named(findings)
-    return succession.current(findings, limit)
+        return named
+    return current(named, limit)
 
 
 def _worth(hits: Sequence[Hit]) -> list[Hit]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import NAME_BYTES, own_id
+from ragdocs.system.names import NAME_BYTES, link_key, own_id
 from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Probe, Query, Source
 from ragdocs.verbs import filters, page, references
 from ragdocs.verbs.memories.succession import Succession
@@ -86,10 +86,9 @@ class ReadableMemories:
             limit=limit,
             where=where,
             floored=True,
+            superseded="below",
         )
-        now = self.clock()
-        findings = self.corpus.search(search, now)
-        findings = Succession(self.corpus, now).follow(findings, search)
+        findings = self.corpus.search(search, self.clock())
         unknown = filters.unknown(self.corpus, tags, where.kinds)
         return replace(findings, notes=(*unknown, *findings.notes))
 
@@ -99,31 +98,36 @@ class ReadableMemories:
         Then those that the query does not find, newest first: the link is reason enough.
         """
         page.check_limit(limit)
-        now = self.clock()
         names = self._names(target_document)
         if not names:
             return Findings(hits=())
-        notes: tuple[str, ...] = ()
-        if not self.corpus.links(names):
-            meant = self._bare_name(target_document.strip())
-            if len(meant) > 1:
-                return Findings(hits=(), notes=(_ambiguous(target_document.strip(), meant),))
-            for target in meant:
-                names = spellings(target)
-                notes = (f"links to {target} were looked for",)
-        where = Filter(linked_to=names)
-        search = Query(probes=(Probe(query),), limit=limit, where=where)
-        findings = self.corpus.search(search, now)
-        findings = replace(findings, notes=(*notes, *findings.notes))
-        completed = self._completed(findings, search, now)
-        if not completed.hits and not notes:
-            # A name that was asked for may be anything, a secret too.
-            name = self.corpus.redactor.redact(names[0]).text
-            return replace(completed, notes=(_how_to_link(name), *completed.notes))
-        named = Succession(self.corpus, now).named(completed)
+        findings = self._linked(query, names, limit)
+        if findings.hits:
+            return findings
+        meant = self._bare_name(target_document.strip())
+        if len(meant) > 1:
+            return Findings(hits=(), notes=(_ambiguous(target_document.strip(), meant),))
+        for target in meant:
+            findings = self._linked(query, spellings(target), limit)
+            notes = (f"links to {target} were looked for", *findings.notes)
+            return replace(findings, notes=notes)
+        # A name that was asked for may be anything, a secret too.
+        name = self.corpus.redactor.redact(names[0]).text
+        return replace(findings, notes=(_how_to_link(name), *findings.notes))
+
+    def _linked(self, query: str, names: tuple[str, ...], limit: int) -> Findings:
+        """Find what links to any of these names: what the query finds, then the newest."""
+        now = self.clock()
+        search = Query(
+            probes=(Probe(query),),
+            limit=limit,
+            where=Filter(linked_to=names),
+            superseded="named",
+        )
+        findings = self._completed(self.corpus.search(search, now), search, now)
         # What holds comes first; the order is the same otherwise.
-        hits = sorted(named.hits, key=lambda hit: bool(hit.successors))
-        return replace(named, hits=tuple(hits))
+        hits = sorted(findings.hits, key=lambda hit: bool(hit.successors))
+        return replace(findings, hits=tuple(hits))
 
     def successors(self, document: Document) -> tuple[Document, ...]:
         """Return the memories that supersede one, as they say."""
@@ -153,8 +157,8 @@ class ReadableMemories:
         """Return the ways in which links may name a target that is given by any of its names."""
         name = target.strip()
         document = references.find(self.corpus, name)
-        if document is None:
-            page_name = name.partition("#")[0]
+        page_name = name.partition("#")[0]
+        if document is None and page_name != name:
             document = references.find(self.corpus, page_name)
         if document is not None:
             return (*spellings(document.path), own_id(document))
@@ -187,16 +191,13 @@ class ReadableMemories:
             if document.id not in ids:
                 others.append(document)
         room = search.limit - len(findings.hits)
-        more = self._unranked(others, where.linked_to, room)
+        more = self._unranked(others, where.linked_to, room, now)
         hits = (*findings.hits, *more)
         omitted = len(documents) - len(hits)
         return replace(findings, hits=hits, omitted=omitted)
 
     def _unranked(
-        self,
-        documents: Sequence[Document],
-        names: Sequence[str],
-        room: int,
+        self, documents: Sequence[Document], names: Sequence[str], room: int, now: datetime
     ) -> list[Hit]:
         """Return the first of these documents as hits without a score."""
         beginnings: list[tuple[Document, Chunk]] = []
@@ -205,23 +206,21 @@ class ReadableMemories:
             if len(beginnings) >= room:
                 break
             some = documents[start : start + room]
-            ids = [document.id for document in some]
-            passages = self.corpus.passages(ids)
+            passages = self.corpus.passages([document.id for document in some])
             for document in some:
-                own = passages[document.id]
-                if own:
-                    beginnings.append((document, own[0]))
+                for passage in passages[document.id][:1]:
+                    beginnings.append((document, passage))
         del beginnings[room:]
         if not beginnings:
             return []
-        ids = []
-        for document, _ in beginnings:
-            ids.append(document.id)
-        links = self.corpus.links(names, ids)
+        shown = [document for document, _ in beginnings]
+        successors = Succession(self.corpus, now).successors(shown)
+        targets = {link_key(name) for name in names}
         more = []
         for document, passage in beginnings:
-            own_links = links.get(document.id, ())
-            more.append(Hit(document, passage, 0.0, (), own_links))
+            links = tuple(link for link in document.links if link_key(link.target) in targets)
+            later = successors.get(document.id, ())
+            more.append(Hit(document, passage, 0.0, (), links=links, successors=later))
         return more
 
 

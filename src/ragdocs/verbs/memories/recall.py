@@ -18,6 +18,7 @@ from ragdocs.project import registry
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.floor import FLOOR, NOTHING_RELEVANT, WEAK_MATCHES
 from ragdocs.search.newest import age_order
+from ragdocs.search.succession import current
 from ragdocs.system.names import own_id
 from ragdocs.text import times
 from ragdocs.text.checks import check_content, check_tags
@@ -276,34 +277,41 @@ class _Search:
 
     def of(self, corpus: Corpus) -> Findings:
         """Find the best for a query, or without one the newest."""
-        succession = Succession(corpus, self.now)
-        find = self._newest
         if self.query.strip():
-            find = self._best
-        findings = find(corpus, self.limit)
+            return self._best(corpus)
+        findings = self._newest(corpus)
         if self.superseded:
-            return succession.named(findings)
-        if succession.among(findings):
-            # As many as were asked for may be superseded.
-            findings = find(corpus, 2 * self.limit)
-        return succession.current(findings, self.limit)
+            return findings
+        return current(findings, self.limit)
 
-    def _best(self, corpus: Corpus, limit: int) -> Findings:
-        """Find the best for the query, successors before what they supersede."""
-        probes = (Probe(self.query),)
-        query = Query(probes=probes, limit=limit, where=self.where, floored=True)
-        findings = corpus.search(query, self.now)
-        return Succession(corpus, self.now).follow(findings, query)
+    def _best(self, corpus: Corpus) -> Findings:
+        """Find the best for the query, successors before what they supersede or in its place."""
+        query = Query(
+            probes=(Probe(self.query),),
+            limit=self.limit,
+            where=self.where,
+            floored=True,
+            superseded="left out",
+        )
+        if self.superseded:
+            query = replace(query, superseded="below")
+        return corpus.search(query, self.now)
 
-    def _newest(self, corpus: Corpus, limit: int) -> Findings:
+    def _newest(self, corpus: Corpus) -> Findings:
+        """Return the newest, and more where some of them are left out for others."""
         where = replace(self.where, hidden=corpus.lane.hidden, alive_at=self.now)
         total = corpus.count(where)
-        newest = _newest(corpus, where, limit, self.now, total)
+        newest = _newest(corpus, where, 2 * self.limit, self.now, total)
+        successors = Succession(corpus, self.now).successors(newest)
+        first = newest[: self.limit]
+        if self.superseded or not any(document.id in successors for document in first):
+            newest = first
         beginnings = corpus.passages([document.id for document in newest])
         hits = []
         for document in newest:
             for passage in beginnings[document.id][:1]:
-                hits.append(Hit(document, passage, 0.0, ()))
+                later = successors.get(document.id, ())
+                hits.append(Hit(document, passage, 0.0, (), successors=later))
         return Findings(
             hits=tuple(hits),
             omitted=max(0, total - len(hits)),
