@@ -103,6 +103,12 @@ def test_chains_are_followed_and_circles_say_nothing(project: Project) -> None:
     assert successors(project.open(), *every) == {"memory:a": ["c.md"], "memory:b": ["c.md"]}
 
 
+def test_a_successor_may_be_named_by_its_title(project: Project) -> None:
+    project.memory("a.md", "The first.\n\nsuperseded_by:: [[The Second]]\n")
+    project.memory("b.md", "# The Second\n\nThe second.\n")
+    assert successors(project.open(), "a.md") == {"memory:a": ["b.md"]}
+
+
 def test_an_archived_or_expired_memory_supersedes_nothing(project: Project) -> None:
     project.memory("a.md", "The first.\n")
     project.memory("b.md", "---\nstatus: archived\n---\nsupersedes:: [[a]]\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -348,16 +348,12 @@ def _superseding(scored: Scored, chosen: Sequence[rank.Chosen]) -> list[rank.Cho
     best: dict[str, rank.Chosen] = {}
     totals = scored.scores.totals
     for column, document in enumerate(scored.documents):
-        if document.id in taken or not succession.KINDS.intersection(_kinds(document)):
+        if document.id in taken or not succession.is_tied(document):
             continue
         total = float(totals[column])
         if document.id not in best or total > best[document.id].score:
             best[document.id] = rank.Chosen(column, total)
     return list(best.values())
-
-
-def _kinds(document: Document) -> Iterator[str]:
-    return (link.kind for link in document.links)
 
 
 def _with_successors(
@@ -366,7 +362,8 @@ def _with_successors(
     """Name the successors of hits, and add those that are no hits and may be shown."""
     documents = [hit.document for hit in findings.hits]
     others = [hit.document for hit in further]
-    others += [document for document, _ in tied.values()]
+    for document, _ in tied.values():
+        others.append(document)
     present = succession.Present(plan.now, plan.hidden)
     superseded = succession.successors(documents, others, present)
     if plan.query.superseded == "left out":

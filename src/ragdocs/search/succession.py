@@ -55,6 +55,11 @@ def successors(
     return superseded
 
 
+def is_tied(document: Document) -> bool:
+    """Tell whether a document says what it supersedes, or what supersedes it."""
+    return any(link.kind in KINDS for link in document.links)
+
+
 def _direct(documents: Sequence[Document], present: Present) -> Mapping[str, Sequence[Document]]:
     """Map documents to those that say that they supersede them, or that they name so."""
     direct: dict[str, dict[str, Document]] = defaultdict(dict)
