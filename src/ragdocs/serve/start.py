@@ -1,12 +1,10 @@
-"""From the options of a command line to a server that speaks MCP."""
+"""The command that serves MCP, which is two rims in one: a command line starts a server."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragdocs.serve.source import Source, load_config
-
-__all__ = ["load_config", "serve_mcp"]
+from ragdocs.serve.source import Source
 
 
 def serve_mcp(project: str | None, pairs: Sequence[str]) -> None:

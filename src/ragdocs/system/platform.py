@@ -38,6 +38,14 @@ def user_id() -> int | None:
     return os.geteuid()
 
 
+def read_zone_again() -> None:
+    """Follow the variable TZ as it is now; Windows reads it once, when a process starts."""
+    import time
+
+    if hasattr(time, "tzset"):
+        time.tzset()
+
+
 def host_name() -> str:
     """Return the name of this machine."""
     # The module `platform` asks Windows by way of a slow interface.

@@ -58,7 +58,7 @@ def complete(command: str, parameter: str) -> Complete | None:
 
 def _names(ctx: click.Context, values: Values, typed: str) -> list[str]:
     """Return the values that begin with what is typed; without any, those that contain it."""
-    from ragdocs.serve.start import load_config
+    from ragdocs.serve.source import load_config
 
     names: set[str] = set()
     deadline = 0.0

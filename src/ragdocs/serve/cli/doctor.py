@@ -15,7 +15,7 @@ from ragdocs import __version__
 from ragdocs.errors import RagdocsError
 from ragdocs.project import folders
 from ragdocs.serve.cli import clients
-from ragdocs.serve.start import load_config
+from ragdocs.serve.source import load_config
 from ragdocs.serve.surface.hints import addressed
 from ragdocs.system import local_socket, platform, private
 

@@ -20,7 +20,7 @@ from ragdocs.serve.cli.commands import VerbCommand, common_options
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.cli.project import catch_up, open_workspace
-from ragdocs.serve.start import load_config
+from ragdocs.serve.source import load_config
 from ragdocs.system import files
 
 if TYPE_CHECKING:

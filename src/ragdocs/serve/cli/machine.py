@@ -19,7 +19,8 @@ from ragdocs.serve.cli.output import print_answer, print_line, print_text, writt
 from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.cli.project import encode, save
 from ragdocs.serve.indexing import duration
-from ragdocs.serve.start import load_config, serve_mcp
+from ragdocs.serve.source import load_config
+from ragdocs.serve.start import serve_mcp
 
 if TYPE_CHECKING:
     from ragdocs.types import Report

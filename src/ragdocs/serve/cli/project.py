@@ -12,7 +12,7 @@ from ragdocs import caller
 from ragdocs.errors import LockAcquisitionError, RagdocsError
 from ragdocs.serve import indexing
 from ragdocs.serve.cli.progress import Progress
-from ragdocs.serve.start import load_config
+from ragdocs.serve.source import load_config
 
 if TYPE_CHECKING:
     from ragdocs.open_lanes import OpenLane

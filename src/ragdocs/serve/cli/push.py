@@ -13,7 +13,7 @@ from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.serve.cli.commands import VerbCommand, common_options
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.progress import Progress
-from ragdocs.serve.start import load_config
+from ragdocs.serve.source import load_config
 from ragdocs.serve.surface.present import sizes
 
 if TYPE_CHECKING:

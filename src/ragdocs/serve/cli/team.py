@@ -11,7 +11,7 @@ import click
 from ragdocs.serve.cli.commands import VerbCommand, common_options, format_option
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.push import EXPORT, IMPORT, PUSH
-from ragdocs.serve.start import load_config
+from ragdocs.serve.source import load_config
 from ragdocs.serve.surface.present import plural
 
 if TYPE_CHECKING:

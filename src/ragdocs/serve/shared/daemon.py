@@ -26,7 +26,7 @@ from ragdocs.serve.shared.client import METHOD
 from ragdocs.serve.shared.page import Page
 from ragdocs.serve.shared.shim import NOT_SHARED, PING, READY
 from ragdocs.serve.source import server_source
-from ragdocs.system import clock, held_file, local_socket, signals
+from ragdocs.system import held_file, local_socket, platform, signals
 
 if TYPE_CHECKING:
     from ragdocs.serve.cli.served import Commands
@@ -218,7 +218,7 @@ def main() -> None:
     # Each window brings its own; those of the first window are not for all.
     for name in callers.PERSONAL:
         os.environ.pop(name, None)
-    clock.read_zone_again()
+    platform.read_zone_again()
     server = _serve(address, arguments)
     path.unlink(missing_ok=True)
     if server.live:
