@@ -157,7 +157,7 @@ def test_a_tool_of_other_servers_is_answered_by_ours(
         ),
         ("journal_read", {}, "the journal lane is switched off", "under [journal]"),
         ("search_commits", {}, "the commits lane is switched off", "commits = true under [docs]"),
-        ("copy_repo_memory", {}, "is no tool", "`ragdocs repo copy`"),
+        ("copy_repo_memory", {}, "is not a tool", "`ragdocs repo copy`"),
     ],
 )
 def test_a_tool_that_is_off_says_how_to_turn_it_on(

@@ -398,7 +398,7 @@ def test_a_doctor_names_what_is_broken_and_how_to_mend_it(
     assert result[0] == 1
     assert states["docs lane"]["fix"] == "Run `ragdocs index`"
     assert "gone/python, which does not exist" in states["client"]["message"]
-    assert "/no/folder, which is no folder" in result[1]
+    assert "/no/folder, which is not a folder" in result[1]
 
 
 def test_a_doctor_names_what_killed_servers_left(run: Run, sockets: Path, system: str) -> None:

@@ -105,7 +105,7 @@ def check_bare(folder: Path) -> None:
     hint = "Make one with `git init --bare FOLDER` and use its address"
     if not is_bare(folder):
         raise UnavailableError(
-            f"{folder} is not a bare repository, so it is no remote for a journal", hint
+            f"{folder} is not a bare repository, so a journal cannot be pushed to it", hint
         )
     _refuse_commondir(folder)
     _refuse_links(folder, ignored=_NEVER_READ, deep=_READ_DEEPLY)

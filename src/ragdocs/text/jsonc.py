@@ -154,7 +154,7 @@ class _Scanner:
         try:
             value = json.loads(match[0])
         except ValueError:
-            raise self.error(f"{match[0][:40]!r} is no value") from None
+            raise self.error(f"{match[0][:40]!r} is not a value") from None
         self.offset = match.end()
         return value
 

@@ -70,7 +70,7 @@ def _finding(file: Path, text: str, client: str) -> Finding:
         if project and "$" not in project and not Path(project).expanduser().is_dir():
             return Finding(
                 str(file),
-                f"it names the project {project}, which is no folder",
+                f"it names the project {project}, which is not a folder",
                 "Correct the path behind --project there",
             )
     return Finding(str(file))

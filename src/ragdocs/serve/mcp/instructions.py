@@ -90,7 +90,7 @@ def for_old_settings(failure: RagdocsError) -> str:
 def not_offered(verb: Verb, config: Config) -> str:
     """Say that a tool exists, but not in this configuration, and how that is changed."""
     if not verb.tool:
-        return f"{verb.name} is no tool. On the command line it is `ragdocs {verb.command}`"
+        return f"{verb.name} is not a tool. On the command line it is `ragdocs {verb.command}`"
     reasons = []
     switches = []
     lane = closed_lane(verb, config)

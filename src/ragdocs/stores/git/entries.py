@@ -56,7 +56,7 @@ class Entries:
             return path
         if MARK in path:
             raise ValidationError(
-                f"{path[:80]!r} is no section: # begins the name of an entry", "Leave it out"
+                f"{path[:80]!r} is not a section: # begins the name of an entry", "Leave it out"
             )
         name = relative_name(path)
         for existing in self.by_section:

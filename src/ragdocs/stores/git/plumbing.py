@@ -162,5 +162,5 @@ def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
             raise
         hint = f"Look at {root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
         raise UnavailableError(
-            f"the journal is no repository that git can read ({error.message})", hint
+            f"the journal is not a repository that git can read ({error.message})", hint
         ) from error

@@ -264,11 +264,11 @@ def _missing(
     wanted: str,
     section: Section | None,
 ) -> NotFoundError:
-    """Say that a passage is not there, and what stands there that is like it."""
-    where = ""
+    """Say that a passage is not there, and which text is like it."""
+    where = "memory"
     if section is not None:
-        where = f" in the section {sections.short(section.path)}"
-    message = f"{sections.short(wanted)} does not stand in the text{where}; 0 places match"
+        where = f"section {sections.short(section.path)}"
+    message = f"not found in the {where}: {sections.short(wanted)}"
     if wanted in _plain(front):
         return NotFoundError(message, "It is in the frontmatter: use fields to change that")
     match = _loose_match(wanted, body)
