@@ -52,10 +52,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 
-# Chunks applied in the first step; each further step takes four times as many. Few steps make few
-# segments; a step of half a millisecond a chunk is what a write that comes between may have to wait
-# for.
+# Chunks applied in the first step, and how many times as many each further step takes. Few steps
+# make few segments; but a search sees whole steps only, and a step of half a millisecond a chunk is
+# what a write that comes between may have to wait for.
 FIRST_BATCH = 100
+GROWTH = 3
 LARGEST_BATCH = 6400
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
@@ -111,7 +112,7 @@ class Corpus:
         """Which pages are there in several languages or versions."""
         from ragdocs.search.variants import PageVariants
 
-        return PageVariants(self.lane)
+        return PageVariants(self.lane, self.index.stamps)
 
     @property
     def versioned(self) -> Versioned:
@@ -155,7 +156,7 @@ class Corpus:
                 self.unread = max(0, self.unread - read.looked)
                 # The newest files are in the index now, and the others follow by themselves.
                 self._early = None
-            most = min(4 * most, LARGEST_BATCH)
+            most = min(GROWTH * most, LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + read.new,
@@ -167,13 +168,10 @@ class Corpus:
         if only is None:
             self._early = None
             self.unread = 0
-        self._learn_variants(once=False)
+        if "variants" in vars(self):
+            # Otherwise the first search looks for them; many commands never make one.
+            self.variants.learn()
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
-
-    def _learn_variants(self, *, once: bool) -> None:
-        """Find pages in several languages or versions; with `once`, unless that was ever done."""
-        if self.lane.has_variants and not (once and self.variants.is_known):
-            self.variants.learn(self.index.stamps())
 
     def _catch_up(self, paths: Sequence[str], progress: Progress | None) -> Report:
         """Bring the index up to the store, where all other paths are known to be the same."""
@@ -220,7 +218,7 @@ class Corpus:
             if progress:
                 info = self.index.info()
                 progress("embedding", info.vectors, info.passages)
-        self._learn_variants(once=True)
+        self.variants.prepare()
         info = self.index.info()
         if self.embedding_unavailable or info.vectors >= info.passages:
             self._measure()
@@ -257,7 +255,6 @@ class Corpus:
         started = time.perf_counter()
         self._hasten()
         info = self.index.info()
-        self._learn_variants(once=True)
         plan = self._plan(self.variants.chosen(query), info, now, vector)
         encoded = time.perf_counter()
         gauges = self._gauges(info)

@@ -118,7 +118,7 @@ class LinkGraph:
         All of them, in order.
         """
         ghosts = {_ghost(name) for name in names}
-        pointing = self.pointing(names)
+        pointing = self._pointing(ghosts)
         sources: Collection[str] = sorted(pointing)
         if among is not None:
             sources = [document_id for document_id in among if document_id in pointing]
@@ -132,7 +132,11 @@ class LinkGraph:
         return links
 
     def pointing(self, names: Sequence[str]) -> set[str]:
-        """Return the documents that link to any of these names.
+        """Return the documents that link to any of these names."""
+        return self._pointing({_ghost(name) for name in names})
+
+    def _pointing(self, ghosts: Collection[str]) -> set[str]:
+        """Return the documents that link to any of these.
 
         There is no need of the graph for a single step.
         """
@@ -142,8 +146,8 @@ class LinkGraph:
                 self._point(by_ghost, doc_id)
             self._sources = by_ghost
         sources: set[str] = set()
-        for name in names:
-            sources.update(self._sources.get(_ghost(name), ()))
+        for ghost in ghosts:
+            sources.update(self._sources.get(ghost, ()))
         return sources
 
     def tied(self, doc_ids: Sequence[str], kinds: Collection[str], steps: int) -> set[str]:
@@ -168,17 +172,23 @@ class LinkGraph:
         """Map each document to those that links of these kinds join it to."""
         ties = self._ties.get(kinds)
         if ties is None:
-            self._name_all()
-            both_ways: dict[str, set[str]] = defaultdict(set)
-            for doc_id in self._having(kinds):
-                for link in self.links(doc_id):
-                    if link.kind in kinds:
-                        owners = self._owners.get(link_key(link.target), set())
-                        both_ways[doc_id] |= owners
-                        for owner in owners:
-                            both_ways[owner].add(doc_id)
-            ties = self._ties[kinds] = dict(both_ways)
+            ties = self._ties[kinds] = self._joined(kinds)
         return ties
+
+    def _joined(self, kinds: Collection[str]) -> Mapping[str, set[str]]:
+        having = self._having(kinds)
+        if not having:
+            return {}
+        self._name_all()
+        both_ways: dict[str, set[str]] = defaultdict(set)
+        for doc_id in having:
+            for link in self.links(doc_id):
+                if link.kind in kinds:
+                    owners = self._owners.get(link_key(link.target), set())
+                    both_ways[doc_id] |= owners
+                    for owner in owners:
+                        both_ways[owner].add(doc_id)
+        return dict(both_ways)
 
     def _having(self, kinds: Collection[str]) -> set[str]:
         """Return the documents that have a link of one of these kinds."""
