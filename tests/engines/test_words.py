@@ -103,6 +103,17 @@ def test_near_terms_are_those_one_edit_or_one_swap_away(known: set[str], term: s
     assert words.near(term) == {word for word in known if word[0] == term[0]} & edits(term)
 
 
+def test_near_terms_are_found_among_many_that_begin_or_end_alike() -> None:
+    chooser = random.Random(3)
+    known = {"".join(chooser.choices(LETTERS, k=chooser.randint(4, 9))) for _ in range(4000)}
+    words = Words.restore(invert([{"body": sorted(known)}], LENGTHS)[0].dump())
+    for term in chooser.sample(sorted(known), 200):
+        misspelt = "".join([*term[:2], chooser.choice(LETTERS), *term[3:]])
+        near = {word for word in known if word[0] == misspelt[0]} & edits(misspelt)
+        assert words.near(misspelt) == near, misspelt
+        assert words.find(term) == sorted(known, key=str.encode).index(term)
+
+
 def edits(term: str) -> set[str]:
     """Make every word that one edit or one swap makes of a term."""
     made = {term}

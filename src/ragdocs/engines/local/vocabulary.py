@@ -1,0 +1,146 @@
+"""The different terms of a segment: how one is found, and those that are spelt alike."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int64]
+Texts = Sequence[bytes]
+
+# Every so many terms one is kept as an object: a search among these takes Python one call.
+STEP = 32
+# No term has this byte, so a text with it comes after all others that begin alike.
+AFTER = b"\xff"
+# Letters that a swap exchanges.
+SWAPPED = 2
+# Terms of other sizes are left out at once where there are more candidates than this.
+MANY = 48
+
+
+class Vocabulary:
+    """Sorted terms, one text after the other, and their order by how they end.
+
+    `backwards` has the numbers of all terms, those of one first byte together, and these in the
+    order of their reversed texts. Whoever searches it finds the terms of an ending side by side.
+    """
+
+    def __init__(self, texts: bytes, starts: array[int], backwards: memoryview) -> None:
+        self._texts = texts
+        self._starts = starts
+        self._backwards = backwards
+        self._guides = [self.text(number) for number in range(0, len(self), STEP)]
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def text(self, number: int) -> bytes:
+        """Return the term of a number."""
+        return self._texts[self._starts[number] : self._starts[number + 1]]
+
+    def find(self, term: str) -> int:
+        """Return the number of a term, -1 if it is not there."""
+        wanted = term.encode()
+        number = self._from(wanted)
+        if number < len(self) and self.text(number) == wanted:
+            return number
+        return -1
+
+    def near(self, term: str) -> Iterator[tuple[int, str]]:
+        """Yield the terms that are one edit or one swap away and have its first letter.
+
+        An edit leaves the beginning of a word as it is, or its end; only a swap in the middle
+        changes both.
+        """
+        middle = len(term) // 2 + 1
+        numbers = {*self._with_beginning(term, middle), *self._with_end(term, middle)}
+        swapped = term[: middle - 1] + term[middle - 1 : middle + 1][::-1] + term[middle + 1 :]
+        numbers.add(self.find(swapped))
+        numbers.discard(-1)
+        for number in numbers:
+            word = self.text(number).decode()
+            if abs(len(word) - len(term)) <= 1 and _is_near(term, word):
+                yield number, word
+
+    def _with_beginning(self, term: str, size: int) -> Sequence[int]:
+        """Return the terms of about the same length that share so many letters at the beginning."""
+        beginning = term[:size].encode()
+        low = self._from(beginning)
+        high = self._from(beginning + AFTER)
+        if high - low <= MANY:
+            return range(low, high)
+        starts = np.frombuffer(self._starts, dtype=np.uint32)[low : high + 1]
+        differences = np.diff(starts.astype(np.int64)) - len(term.encode())
+        # A letter takes one byte here, or up to four elsewhere.
+        is_plain = term.isascii() and self._texts[starts[0] : starts[-1]].isascii()
+        most = 1 if is_plain else 4
+        chosen: list[int] = (low + np.flatnonzero(np.abs(differences) <= most)).tolist()
+        return chosen
+
+    def _with_end(self, term: str, size: int) -> Sequence[int]:
+        """Return the terms of the same first byte that share what comes after so many letters."""
+        first = term[0].encode()[0]
+        low = self._from(bytes((first,)))
+        high = self._from(bytes((first + 1,)))
+        end = term[size:].encode()[::-1]
+        begin = self._ending(end, low, high)
+        return self._backwards[begin : self._ending(end + AFTER, begin, high)].tolist()
+
+    def _ending(self, reverse: bytes, low: int, high: int) -> int:
+        """Return the first place between two whose reversed text is not before this one."""
+        backwards = self._backwards
+        while low < high:
+            middle = (low + high) // 2
+            if self.text(backwards[middle])[::-1] < reverse:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _from(self, wanted: bytes) -> int:
+        """Return the first term that is not before this one."""
+        block = bisect_right(self._guides, wanted)
+        high = min(block * STEP, len(self))
+        low = max(0, block - 1) * STEP
+        starts = self._starts
+        texts = self._texts
+        while low < high:
+            middle = (low + high) // 2
+            text = texts[starts[middle] : starts[middle + 1]]
+            if text < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def backwards(texts: Texts) -> Numbers:
+    """Return the numbers of sorted terms by their first bytes, and then by their reversed texts."""
+    reversed_texts = [text[:1] + text[::-1] for text in texts]
+    order = sorted(range(len(texts)), key=reversed_texts.__getitem__)
+    return np.array(order, dtype=np.int64)
+
+
+def _is_near(term: str, word: str) -> bool:
+    """Tell whether one edit, or a swap of two neighbours, makes one word of the other.
+
+    Both begin with the same letter.
+    """
+    shorter = min(len(term), len(word))
+    start = 0
+    while start < shorter and term[start] == word[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and term[-1 - end] == word[-1 - end]:
+        end += 1
+    middle = term[start : len(term) - end]
+    other = word[start : len(word) - end]
+    if start == 0:
+        return False
+    if len(middle) <= 1 and len(other) <= 1:
+        return True
+    return len(middle) == SWAPPED and middle == other[::-1]
