@@ -33,10 +33,13 @@ class Vocabulary:
         self._texts = texts
         self._starts = starts
         self._backwards = backwards
-        self._guides = [self.text(number) for number in range(0, len(self), STEP)]
+        self._count = len(starts) - 1
+        self._guides = [self.text(number) for number in range(0, self._count, STEP)]
+        # Between which numbers the terms of a first byte are, for those asked for.
+        self._bounds: dict[int, tuple[int, int]] = {}
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return self._count
 
     def text(self, number: int) -> bytes:
         """Return the term of a number."""
@@ -46,7 +49,8 @@ class Vocabulary:
         """Return the number of a term, -1 if it is not there."""
         wanted = term.encode()
         number = self._from(wanted)
-        if number < len(self) and self.text(number) == wanted:
+        starts = self._starts
+        if number < self._count and self._texts[starts[number] : starts[number + 1]] == wanted:
             return number
         return -1
 
@@ -57,9 +61,12 @@ class Vocabulary:
         changes both.
         """
         middle = len(term) // 2 + 1
-        numbers = {*self._with_beginning(term, middle), *self._with_end(term, middle)}
-        swapped = term[: middle - 1] + term[middle - 1 : middle + 1][::-1] + term[middle + 1 :]
-        numbers.add(self.find(swapped))
+        numbers = set(self._with_beginning(term, middle))
+        numbers.update(self._with_end(term, middle))
+        beginning = term[: middle - 1]
+        pair = term[middle - 1 : middle + 1]
+        end = term[middle + 1 :]
+        numbers.add(self.find(beginning + pair[::-1] + end))
         numbers.discard(-1)
         for number in numbers:
             word = self.text(number).decode()
@@ -73,29 +80,41 @@ class Vocabulary:
         high = self._from(beginning + AFTER)
         if high - low <= MANY:
             return range(low, high)
-        starts = np.frombuffer(self._starts, dtype=np.uint32)[low : high + 1]
-        differences = np.diff(starts.astype(np.int64)) - len(term.encode())
+        every_start = np.frombuffer(self._starts, dtype=np.uint32)
+        starts = every_start[low : high + 1].astype(np.int64)
+        differences = np.diff(starts) - len(term.encode())
         # A letter takes one byte here, or up to four elsewhere.
         is_plain = term.isascii() and self._texts[starts[0] : starts[-1]].isascii()
         most = 1 if is_plain else 4
-        chosen: list[int] = (low + np.flatnonzero(np.abs(differences) <= most)).tolist()
-        return chosen
+        is_about_as_long = np.abs(differences) <= most
+        chosen = low + np.flatnonzero(is_about_as_long)
+        numbers: list[int] = chosen.tolist()
+        return numbers
 
     def _with_end(self, term: str, size: int) -> Sequence[int]:
         """Return the terms of the same first byte that share what comes after so many letters."""
         first = term[0].encode()[0]
-        low = self._from(bytes((first,)))
-        high = self._from(bytes((first + 1,)))
+        bounds = self._bounds.get(first)
+        if bounds is None:
+            low = self._from(bytes((first,)))
+            high = self._from(bytes((first + 1,)))
+            bounds = (low, high)
+            self._bounds[first] = bounds
+        low, high = bounds
         end = term[size:].encode()[::-1]
         begin = self._ending(end, low, high)
-        return self._backwards[begin : self._ending(end + AFTER, begin, high)].tolist()
+        stop = self._ending(end + AFTER, begin, high)
+        return self._backwards[begin:stop].tolist()
 
     def _ending(self, reverse: bytes, low: int, high: int) -> int:
         """Return the first place between two whose reversed text is not before this one."""
         backwards = self._backwards
+        starts = self._starts
+        texts = self._texts
         while low < high:
             middle = (low + high) // 2
-            if self.text(backwards[middle])[::-1] < reverse:
+            number = backwards[middle]
+            if texts[starts[number] : starts[number + 1]][::-1] < reverse:
                 low = middle + 1
             else:
                 high = middle
@@ -104,14 +123,15 @@ class Vocabulary:
     def _from(self, wanted: bytes) -> int:
         """Return the first term that is not before this one."""
         block = bisect_right(self._guides, wanted)
-        high = min(block * STEP, len(self))
-        low = max(0, block - 1) * STEP
+        if not block:
+            return 0
+        low = (block - 1) * STEP
+        high = min(low + STEP, self._count)
         starts = self._starts
         texts = self._texts
         while low < high:
             middle = (low + high) // 2
-            text = texts[starts[middle] : starts[middle + 1]]
-            if text < wanted:
+            if texts[starts[middle] : starts[middle + 1]] < wanted:
                 low = middle + 1
             else:
                 high = middle

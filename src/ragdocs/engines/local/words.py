@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ Codes = npt.NDArray[np.uint16]
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.uint32]
-Counts = npt.NDArray[Any]
 Part = npt.NDArray[Any]
 Buffer = bytes | memoryview
 
@@ -31,6 +31,7 @@ FIELDS = tuple(BOOSTS)
 # A code is a count in its upper byte and a length, as Whoosh rounds it, in its lower one. Higher
 # counts are kept apart.
 HIGHEST = 255
+NONE_HIGH: Mapping[int, int] = MappingProxyType({})
 # What lies in a file, one after the other, each from a multiple of eight bytes on.
 PARTS: Mapping[str, npt.DTypeLike] = {
     "text_starts": np.uint32,
@@ -67,17 +68,20 @@ class Postings(NamedTuple):
         return Postings(*(column[chosen] for column in self))
 
 
-class FieldOccurrences(NamedTuple):
-    """What one field of passages has of a term; positions are places among the passages."""
+class OtherOccurrences(NamedTuple):
+    """What fields other than the body have of a term, field by field.
 
-    field: str
+    Positions are places among the passages; `high` has counts as `Occurrences` has them.
+    """
+
     positions: Places
-    counts: Counts
-    lengths: Bytes
+    fields: Bytes
+    codes: Codes
+    high: Mapping[int, int]
 
 
 class Occurrences(NamedTuple):
-    """The passages that have a term, the codes of their bodies, and other fields.
+    """The passages that have a term, the codes of their bodies, and other fields, if any have it.
 
     `high` has the counts that are too high for their codes, by their places among the passages.
     """
@@ -85,7 +89,7 @@ class Occurrences(NamedTuple):
     numbers: Places
     codes: Codes
     high: Mapping[int, int]
-    others: list[FieldOccurrences]
+    others: OtherOccurrences | None
 
 
 class Words:
@@ -99,10 +103,14 @@ class Words:
         own_starts = array("I", starts.tobytes())
         backwards = parts["backwards"].data
         self._vocabulary = Vocabulary(parts["texts"].tobytes(), own_starts, backwards)
-        self._firsts = parts["firsts"]
+        # Python reads single numbers of a view in less time than numpy's.
+        self._firsts = parts["firsts"].data
         self._numbers = parts["numbers"]
         self._bodies = parts["bodies"]
-        self._other_firsts = parts["other_firsts"]
+        self._other_firsts = parts["other_firsts"].data
+        self._other_positions = parts["other_positions"]
+        self._other_fields = parts["other_fields"]
+        self._other_codes = parts["other_codes"]
         # Where a count is too high for its code: in the bodies first, then in the other fields.
         self._high: dict[int, int] = {}
         if len(parts["high_places"]):
@@ -121,45 +129,26 @@ class Words:
         """Return the passages that have a term."""
         own = _span(self._firsts, term)
         codes = self._bodies[own]
-        others = []
+        high: Mapping[int, int] = NONE_HIGH
+        if self._high:
+            high = self._high_counts(codes, own.start)
+        others = None
         span = _span(self._other_firsts, term)
         if span.start < span.stop:
             others = self._others(span)
-        return Occurrences(self._numbers[own], codes, self._high_counts(codes, own.start), others)
+        return Occurrences(self._numbers[own], codes, high, others)
 
-    def _others(self, span: slice) -> list[FieldOccurrences]:
+    def _others(self, span: slice) -> OtherOccurrences:
         """Return what fields other than the body have of the term that this span is of."""
-        fields = self._parts["other_fields"][span]
-        positions = self._parts["other_positions"][span]
-        codes = self._parts["other_codes"][span]
-        # Their counts are known by places behind those of all bodies.
-        counts = self._counts(codes, len(self._numbers) + span.start)
-        lengths = _lengths(codes)
-        others = []
-        # Those of one field follow one another.
-        begin = 0
-        while begin < len(fields):
-            field = fields[begin]
-            end = int(np.searchsorted(fields, field, side="right"))
-            run = slice(begin, end)
-            own = FieldOccurrences(FIELDS[field], positions[run], counts[run], lengths[run])
-            others.append(own)
-            begin = end
-        return others
-
-    def _counts(self, codes: Codes, place: int) -> Counts:
-        """Return the counts of the codes from this place on."""
-        counts = codes >> 8
-        high = self._high_counts(codes, place)
-        if high:
-            counts = counts.astype(np.int64)
-            counts[list(high)] = list(high.values())
-        return counts
+        codes = self._other_codes[span]
+        high: Mapping[int, int] = NONE_HIGH
+        if self._high:
+            # Their counts are known by places behind those of all bodies.
+            high = self._high_counts(codes, len(self._numbers) + span.start)
+        return OtherOccurrences(self._other_positions[span], self._other_fields[span], codes, high)
 
     def _high_counts(self, codes: Codes, place: int) -> dict[int, int]:
         """Return which of the codes from this place on have too low a count, and the true one."""
-        if not self._high:
-            return {}
         is_high = codes >> 8 == HIGHEST
         high = {}
         for position in np.flatnonzero(is_high).tolist():
@@ -185,10 +174,10 @@ class Words:
     def postings(self) -> Postings:
         """Return all postings."""
         bodies = np.flatnonzero(self._bodies)
-        body_terms = _owners(self._firsts)[bodies]
+        body_terms = _owners(self._parts["firsts"])[bodies]
         body_fields = np.zeros(len(bodies), dtype=np.int64)
-        other_terms = _owners(self._other_firsts)
-        other_firsts = self._firsts[other_terms].astype(np.int64)
+        other_terms = _owners(self._parts["other_firsts"])
+        other_firsts = self._parts["firsts"][other_terms].astype(np.int64)
         other_places = other_firsts + self._parts["other_positions"]
         places = np.concatenate([bodies, other_places])
         return Postings(
@@ -261,11 +250,9 @@ def is_first_of_run(values: Numbers) -> Mask:
     return is_first
 
 
-def _span(firsts: Places, number: int) -> slice:
+def _span(firsts: memoryview, number: int) -> slice:
     """Return where the part with this number lies, given where each of them begins."""
-    first = int(firsts[number])
-    end = int(firsts[number + 1])
-    return slice(first, end)
+    return slice(firsts[number], firsts[number + 1])
 
 
 def _owners(firsts: Places) -> Numbers:
@@ -274,7 +261,3 @@ def _owners(firsts: Places) -> Numbers:
     sizes = np.diff(bounds)
     every = np.arange(len(sizes))
     return np.repeat(every, sizes)
-
-
-def _lengths(codes: Codes) -> Bytes:
-    return (codes & HIGHEST).astype(np.uint8)
