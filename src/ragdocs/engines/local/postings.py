@@ -115,6 +115,8 @@ class KeywordTable:
         self._scale = Scale(dict.fromkeys(bm25.BOOSTS, 1.0))
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
+        # Terms like one whose spellings are chosen next.
+        self._resembling: dict[str, set[str]] = {}
         self._counts: dict[str, int] = {}
         self._has_read = False
         # Searches that go on side by side share it.
@@ -259,15 +261,21 @@ class KeywordTable:
         forms = list(query)
         for term in query:
             forms.extend(stems.get(term, ()))
-        frequencies = self._frequencies(forms, alive)
+        # With several stems, a term that is nowhere may still be in its other languages.
+        frequencies = self._frequencies(forms, alive, are_words=not stems)
 
         def spellings(term: str) -> tuple[str, ...]:
             return self._similar(term, alive)
 
         return bm25.weigh(query, frequencies, self._count, spellings, stems)
 
-    def _frequencies(self, terms: Iterable[str], alive: Mask) -> dict[str, int]:
-        """Return in how many rows each term stands, and keep what it is worth in them."""
+    def _frequencies(
+        self, terms: Iterable[str], alive: Mask, *, are_words: bool = False
+    ) -> dict[str, int]:
+        """Return in how many rows each term stands, and keep what it is worth in them.
+
+        Where terms are the words of a query, those like one that is nowhere are computed as well.
+        """
         frequencies = {}
         unknown: dict[str, list[Part]] = {}
         size = 0
@@ -278,14 +286,30 @@ class KeywordTable:
                 continue
             parts = self._parts(term)
             unknown[term] = parts
-            size += sum(len(part.occurrences.numbers) for part in parts)
+            for part in parts:
+                size += len(part.occurrences.numbers)
             if size > TOGETHER:
                 frequencies.update(self._compute(unknown, alive))
                 unknown = {}
                 size = 0
+        if are_words:
+            self._add_spellings(unknown)
         if unknown:
             frequencies.update(self._compute(unknown, alive))
         return frequencies
+
+    def _add_spellings(self, parts: dict[str, list[Part]]) -> None:
+        """Add terms like the first of those that have no parts: they are needed next."""
+        nowhere = [term for term, own in parts.items() if not own]
+        for term in filter(bm25.may_be_typo, nowhere[: bm25.MOST_TYPOS]):
+            if term in self._spellings:
+                continue
+            near = self._near(term)
+            self._resembling[term] = near
+            for word in near:
+                is_kept = self._ready(word) is not None
+                if not is_kept:
+                    parts[word] = self._parts(word)
 
     def _compute(self, terms: Mapping[str, Sequence[Part]], alive: Mask) -> dict[str, int]:
         """Compute what terms are worth, keep it, and return in how many rows each stands."""
@@ -328,13 +352,20 @@ class KeywordTable:
     def _similar(self, term: str, alive: Mask) -> tuple[str, ...]:
         """Return the most frequent spellings one edit or one swap away."""
         if term not in self._spellings:
-            near: set[str] = set()
-            for segment in self._segments.opened.values():
-                near |= segment.words.near(term)
+            near = self._resembling.pop(term, None)
+            if near is None:
+                near = self._near(term)
             # Words that stand only in removed documents are still in the postings.
             frequencies = self._frequencies(near, alive)
             self._spellings[term] = bm25.best_spellings(frequencies)
         return self._spellings[term]
+
+    def _near(self, term: str) -> set[str]:
+        """Return the terms of bodies one edit or one swap away."""
+        near: set[str] = set()
+        for segment in self._segments.opened.values():
+            near |= segment.words.near(term)
+        return near
 
     def _worth(self, term: str) -> Worth:
         """Return what a term is worth in each row that has it."""
@@ -354,6 +385,7 @@ class KeywordTable:
         """Count anew what depends on all rows, and forget what was computed from it."""
         self._count_rows()
         self._spellings = {}
+        self._resembling = {}
         self._counts = {}
         self._impacts.clear()
         self._impact_size = 0

@@ -18,6 +18,8 @@ STEP = 32
 AFTER = b"\xff"
 # Letters that a swap exchanges.
 SWAPPED = 2
+# Bytes of the longest character.
+MOST_BYTES = 4
 # Terms of other sizes are left out at once where there are more candidates than this.
 MANY = 48
 
@@ -85,7 +87,7 @@ class Vocabulary:
         differences = np.diff(starts) - len(term.encode())
         # A letter takes one byte here, or up to four elsewhere.
         is_plain = term.isascii() and self._texts[starts[0] : starts[-1]].isascii()
-        most = 1 if is_plain else 4
+        most = 1 if is_plain else MOST_BYTES
         is_about_as_long = np.abs(differences) <= most
         chosen = low + np.flatnonzero(is_about_as_long)
         numbers: list[int] = chosen.tolist()
