@@ -45,13 +45,15 @@ class Vocabulary:
 
     def text(self, number: int) -> bytes:
         """Return the term of a number."""
-        return self._texts[self._starts[number] : self._starts[number + 1]]
+        start = self._starts[number]
+        end = self._starts[number + 1]
+        return self._texts[start:end]
 
     def find(self, term: str) -> int:
         """Return the number of a term, -1 if it is not there."""
         wanted = term.encode()
-        number = self._from(wanted)
         starts = self._starts
+        number = self._from(wanted)
         if number < self._count and self._texts[starts[number] : starts[number + 1]] == wanted:
             return number
         return -1
@@ -79,19 +81,30 @@ class Vocabulary:
         """Return the terms of about the same length that share so many letters at the beginning."""
         beginning = term[:size].encode()
         low = self._from(beginning)
-        high = self._from(beginning + AFTER)
-        if high - low <= MANY:
+        high = low
+        # The next ones are near in memory, and there are few.
+        last = min(low + MANY, self._count)
+        while high < last and self._begins(high, beginning):
+            high += 1
+        if high - low < MANY:
             return range(low, high)
+        high = self._from(beginning + AFTER)
         every_start = np.frombuffer(self._starts, dtype=np.uint32)
         starts = every_start[low : high + 1].astype(np.int64)
         differences = np.diff(starts) - len(term.encode())
         # A letter takes one byte here, or up to four elsewhere.
-        is_plain = term.isascii() and self._texts[starts[0] : starts[-1]].isascii()
-        most = 1 if is_plain else MOST_BYTES
+        most = MOST_BYTES
+        candidates = self._texts[starts[0] : starts[-1]]
+        if term.isascii() and candidates.isascii():
+            most = 1
         is_about_as_long = np.abs(differences) <= most
         chosen = low + np.flatnonzero(is_about_as_long)
         numbers: list[int] = chosen.tolist()
         return numbers
+
+    def _begins(self, number: int, beginning: bytes) -> bool:
+        starts = self._starts
+        return self._texts.startswith(beginning, starts[number], starts[number + 1])
 
     def _with_end(self, term: str, size: int) -> Sequence[int]:
         """Return the terms of the same first byte that share what comes after so many letters."""
@@ -103,10 +116,15 @@ class Vocabulary:
             bounds = (low, high)
             self._bounds[first] = bounds
         low, high = bounds
-        end = term[size:].encode()[::-1]
-        begin = self._ending(end, low, high)
-        stop = self._ending(end + AFTER, begin, high)
-        return self._backwards[begin:stop].tolist()
+        end = term[size:].encode()
+        starts = self._starts
+        numbers = []
+        for place in range(self._ending(end[::-1], low, high), high):
+            number = self._backwards[place]
+            if not self._texts.endswith(end, starts[number], starts[number + 1]):
+                break
+            numbers.append(number)
+        return numbers
 
     def _ending(self, reverse: bytes, low: int, high: int) -> int:
         """Return the first place between two whose reversed text is not before this one."""

@@ -32,15 +32,16 @@ FIELDS = tuple(BOOSTS)
 # counts are kept apart.
 HIGHEST = 255
 NONE_HIGH: Mapping[int, int] = MappingProxyType({})
-# What lies in a file, one after the other, each from a multiple of eight bytes on.
+# What lies in a file, one after the other, each from a multiple of eight bytes on. Systems read a
+# file in large pieces: what a search looks at together lies together.
 PARTS: Mapping[str, npt.DTypeLike] = {
     "text_starts": np.uint32,
     "texts": np.uint8,
     "backwards": np.uint32,
     "firsts": np.uint32,
+    "other_firsts": np.uint32,
     "numbers": np.uint32,
     "bodies": np.uint16,
-    "other_firsts": np.uint32,
     "other_positions": np.uint32,
     "other_fields": np.uint8,
     "other_codes": np.uint16,
