@@ -18,7 +18,7 @@ from whoosh.query import And, Term
 from ragdocs.engines.local.inversion import invert, merge
 from ragdocs.engines.local.postings import ASTRAY
 from ragdocs.engines.local.whoosh_files import LENGTHS
-from ragdocs.engines.local.words import Words, every_posting
+from ragdocs.engines.local.words import FIELDS, Words, every_posting
 from ragdocs.search.bm25 import BOOSTS
 
 LETTERS = "abcé検"
@@ -80,10 +80,11 @@ def test_a_term_is_found_with_its_passages_counts_and_fields() -> None:
     counts, lengths = np.divmod(occurrences.codes, 256)
     assert counts.tolist() == [2, 0, 1]
     assert lengths.tolist() == [3, 0, 1]
-    others = {}
-    for field, positions, counts, _lengths in occurrences.others:
-        others[field] = (positions.tolist(), counts.tolist())
-    assert others == {"title": ([1], [1]), "name": ([2], [2])}
+    others = occurrences.others
+    assert others is not None
+    assert [FIELDS[field] for field in others.fields] == ["title", "name"]
+    assert others.positions.tolist() == [1, 2]
+    assert (others.codes >> 8).tolist() == [1, 2]
     assert words.find("aa") == words.find("c") == words.find("") == -1
 
 
@@ -94,13 +95,25 @@ def test_a_term_may_stand_any_number_of_times_in_a_passage(times: int) -> None:
     assert listed(words) == expected(passages)
     occurrences = Words.restore(words.dump()).occurrences(words.find("often"))
     assert occurrences.high.get(0, occurrences.codes[0] >> 8) == times
-    assert occurrences.others[0].counts.tolist() == [times]
+    assert occurrences.others is not None
+    assert occurrences.others.high.get(0, occurrences.others.codes[0] >> 8) == times
 
 
 @given(some.sets(some.text(LETTERS, min_size=1, max_size=5)), some.text(LETTERS, min_size=4))
 def test_near_terms_are_those_one_edit_or_one_swap_away(known: set[str], term: str) -> None:
     words, _ = invert([{"body": sorted(known), "title": [term[0] + term]}], LENGTHS)
     assert words.near(term) == {word for word in known if word[0] == term[0]} & edits(term)
+
+
+def test_near_terms_are_found_among_many_that_begin_or_end_alike() -> None:
+    chooser = random.Random(3)
+    known = {"".join(chooser.choices(LETTERS, k=chooser.randint(4, 9))) for _ in range(4000)}
+    words = Words.restore(invert([{"body": sorted(known)}], LENGTHS)[0].dump())
+    for term in chooser.sample(sorted(known), 200):
+        misspelt = "".join([*term[:2], chooser.choice(LETTERS), *term[3:]])
+        near = {word for word in known if word[0] == misspelt[0]} & edits(misspelt)
+        assert words.near(misspelt) == near, misspelt
+        assert words.find(term) == sorted(known, key=str.encode).index(term)
 
 
 def edits(term: str) -> set[str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from whoosh.lang import porter2
 
 from ragdocs.search import bm25
 from ragdocs.text import languages
+from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
 from ragdocs.text.terms import meaningful, terms
 
 SENTENCES = {
@@ -136,6 +140,21 @@ def test_a_query_is_looked_for_in_its_language_or_in_those_of_the_passages(
     found = languages.of_query(query, passages, 100)
     assert set(found) == set(expected)
     assert found[0] == expected[0]
+
+
+def test_english_stems_are_those_of_whoosh() -> None:
+    chooser = random.Random(7)
+    endings = (*languages._STEP_2, *languages._LATER_STEPS, "ied", "sses", "eedly", "ingly", "s")
+    words = {*OTHER_SPELLINGS, *PLAIN_FORMS, *porter2.exceptional_forms, "proceed", "youyou"}
+    for ending in endings:
+        for size in (*range(1, 8), 9):
+            words.add("".join(chooser.choices("aeiouyslltnrbc", k=size)) + ending)
+    for word in filter(_is_stemmed, words):
+        assert languages.porter(word) == porter2.stem(word), word
+
+
+def _is_stemmed(word: str) -> bool:
+    return len(word) >= languages._LEAST_STEMMED and word.isascii() and word.isalpha()
 
 
 def test_every_stemmed_language_has_joining_words() -> None:

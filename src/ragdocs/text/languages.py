@@ -14,8 +14,7 @@ from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
 
 # Whoosh is older than some rules of the language, and Python says so where it compiles it.
 with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
-    from whoosh.lang import stemmer_for_language
-    from whoosh.lang.porter2 import stem as porter
+    from whoosh.lang import porter2, stemmer_for_language
     from whoosh.lang.stopwords import stoplists
 
 ENGLISH = "en"
@@ -132,6 +131,12 @@ _ACCENTS = later(
     "\u0610-\u061a\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff]+"
 )
 LONGEST_STEM = 64
+# The endings that the steps of a stemmer look for.
+_STEP_1B = ("ed", "ing", "edly", "ingly")
+_STEP_1C = ("y", "Y")
+_STEP_2 = tuple(ending for ending, *_ in porter2.s2_triples)
+_STEP_3 = tuple(ending for ending, *_ in porter2.s3_triples)
+_LATER_STEPS = (*_STEP_3, *porter2.s4_delete_list, "sion", "tion", "l", "e")
 # No English suffix leaves less.
 _LEAST_STEMMED = 3
 _REMEMBERED = 16384
@@ -244,6 +249,34 @@ def fold(word: str) -> str:
     decomposed = unicodedata.normalize("NFKD", word.translate(_SPECIAL_LETTERS))
     # Recomposing brings Hangul syllables and voiced kana back together.
     return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
+
+
+def porter(word: str) -> str:
+    """Return the stem of an English word of letters, as Whoosh's own function makes it.
+
+    That tries some fifty endings one by one, which most words have none of.
+    """
+    if word in porter2.exceptional_forms:
+        return str(porter2.exceptional_forms[word])
+    whole = word
+    if "y" in word:
+        whole = word = porter2.capitalize_consonant_ys(word)
+    r1 = porter2.get_r1(word)
+    word = porter2.step_1a(word)
+    if word in porter2.exceptional_early_exit_post_1a:
+        return word
+    if word.endswith(_STEP_1B):
+        word = porter2.step_1b(word, r1)
+    if word.endswith(_STEP_1C):
+        word = porter2.step_1c(word)
+    if word.endswith(_STEP_2):
+        word = porter2.step_2(word, r1)
+    if word.endswith(_LATER_STEPS):
+        r2 = porter2.get_r2(whole)
+        word = porter2.step_3(word, r1, r2)
+        word = porter2.step_4(word, r2)
+        word = porter2.step_5(word, r1, r2)
+    return word.replace("Y", "y")
 
 
 @cache

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, filterfalse
 
 from ragdocs.system.patterns import later
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
@@ -80,6 +80,10 @@ def meaningful(text: str, languages: Sequence[str] = (ENGLISH,)) -> Iterator[str
     """Yield the terms of a text in the first language, without joining words of any language."""
     if not text.isascii():
         text = _QUESTION_WORDS.sub(" ", text)
+    if tuple(languages) == (ENGLISH,):
+        # Joining words of English are known by their stems, which are those of the query.
+        yield from filterfalse(STOP_TERMS.__contains__, terms(text))
+        return
     joining = [_joining(text, language) for language in languages]
     for term, *is_joining in zip(terms(text, languages[0]), *joining, strict=True):
         if not any(is_joining):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ragdocs.search.fields import FieldTerms
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "8"
+FORMAT = "9"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ragdocs.engines.local.vocabulary import backwards
 from ragdocs.engines.local.words import (
     FIELDS,
     HIGHEST,
@@ -198,13 +199,14 @@ def _stored(parts: Parts) -> Words:
 
 
 def _text_parts(texts: Sequence[bytes]) -> Parts:
-    """Return all texts, one after the other, and where each of them starts."""
+    """Return all texts, one after the other, where each of them starts, and their other order."""
     joined = b"".join(texts)
     sizes = np.fromiter(map(len, texts), dtype=np.int64)
     ends = np.cumsum(sizes)
     return {
         "text_starts": np.append(0, ends),
         "texts": np.frombuffer(joined, dtype=np.uint8),
+        "backwards": backwards(texts),
     }
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ragdocs.engines.local.rows import BestFirst, by_row
 from ragdocs.engines.local.segments import (
@@ -22,7 +21,8 @@ from ragdocs.engines.local.segments import (
     Segments,
 )
 from ragdocs.engines.local.whoosh_files import LENGTHS
-from ragdocs.engines.local.words import FIELDS, HIGHEST, Occurrences, every_posting
+from ragdocs.engines.local.words import FIELDS, Words, every_posting
+from ragdocs.engines.local.worths import Numbering, Numbers, Part, Scale, Worth, worths
 from ragdocs.search import bm25
 from ragdocs.search.fields import FieldTerms
 from ragdocs.text.languages import ENGLISH
@@ -45,9 +45,10 @@ ROWS = "rows.bin"
 # What a value that is kept takes besides its numbers, in bytes.
 ENTRY = 400
 
+# Terms are computed together until so many passages have them: numpy gains nothing by more.
+TOGETHER = 1 << 16
+
 Posting = tuple[str, str, int, float]
-# Rows in half the room: what is kept of many terms has them.
-Numbers = npt.NDArray[np.int32]
 
 
 class Scored(NamedTuple):
@@ -66,25 +67,6 @@ class _Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbering:
-    """The row of each document of a segment, -1 where it is removed.
-
-    `shift` is what a number is less than its row, if that is the same for all.
-    """
-
-    rows: Numbers
-    shift: int | None
-
-
-class _Worth(NamedTuple):
-    """Rows that have a term, what its occurrences are worth, and what titles and names add."""
-
-    rows: Numbers
-    frequency: Floats
-    named: Floats | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Impact:
     """What one term adds to the score of its rows, or of every row where that is quicker.
 
@@ -95,6 +77,16 @@ class _Impact:
     values: Floats
     frequency: int
     named: tuple[Numbers, Floats]
+
+    @classmethod
+    def of(cls, worth: Worth, row_count: int) -> _Impact:
+        """Return what is quicker to add to the scores of so many rows."""
+        rows, values, named = worth
+        if len(rows) <= DENSE_SHARE * row_count:
+            return cls(rows, values, len(rows), named)
+        spread = np.zeros(row_count, dtype=np.float32)
+        spread[rows] = values
+        return cls(None, spread, len(rows), named)
 
     @property
     def size(self) -> int:
@@ -114,14 +106,17 @@ class KeywordTable:
         # gone.
         self._row_of: Rows = np.frombuffer(stored.pop(ROWS, b""), dtype=np.int64).copy()
         self._segments = Segments(None if files is None else stored)
-        self._numberings: dict[str, _Numbering] = {}
+        self._numberings: dict[str, Numbering] = {}
+        # The words of each segment with its numbering, by their first rows.
+        self._numbered: list[tuple[Words, Numbering]] = []
+        # Whether no segment has rows between those of another.
+        self._is_in_order = True
         self._count = 0
-        # What occurrences are divided by, by field and by Whoosh's byte of its length.
-        self._norms: dict[str, Floats] = {}
-        # What a body is worth by its code, before it saturates.
-        self._body_worths: Floats = np.empty(0, dtype=np.float32)
+        self._scale = Scale(dict.fromkeys(bm25.BOOSTS, 1.0))
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
+        # Terms like one whose spellings are chosen next.
+        self._resembling: dict[str, set[str]] = {}
         self._counts: dict[str, int] = {}
         self._has_read = False
         # Searches that go on side by side share it.
@@ -263,40 +258,87 @@ class KeywordTable:
         """Choose the terms that a query is scored by."""
         query = bm25.query_terms(text, languages)
         stems = bm25.other_stems(text, languages)
-        frequencies = {}
+        forms = list(query)
         for term in query:
-            for form in (term, *stems.get(term, ())):
-                frequencies[form] = self._impact(form, alive).frequency
+            forms.extend(stems.get(term, ()))
+        # With several stems, a term that is nowhere may still be in its other languages.
+        frequencies = self._frequencies(forms, alive, are_words=not stems)
 
         def spellings(term: str) -> tuple[str, ...]:
             return self._similar(term, alive)
 
         return bm25.weigh(query, frequencies, self._count, spellings, stems)
 
+    def _frequencies(
+        self, terms: Iterable[str], alive: Mask, *, are_words: bool = False
+    ) -> dict[str, int]:
+        """Return in how many rows each term stands, and keep what it is worth in them.
+
+        Where terms are the words of a query, those like one that is nowhere are computed as well.
+        """
+        frequencies = {}
+        unknown: dict[str, list[Part]] = {}
+        size = 0
+        for term in terms:
+            ready = self._ready(term)
+            if ready is not None:
+                frequencies[term] = ready.frequency
+                continue
+            parts = self._parts(term)
+            unknown[term] = parts
+            for part in parts:
+                size += len(part.occurrences.numbers)
+            if size > TOGETHER:
+                frequencies.update(self._compute(unknown, alive))
+                unknown = {}
+                size = 0
+        if are_words:
+            self._add_spellings(unknown)
+        if unknown:
+            frequencies.update(self._compute(unknown, alive))
+        return frequencies
+
+    def _add_spellings(self, parts: dict[str, list[Part]]) -> None:
+        """Add terms like the first of those that have no parts: they are needed next."""
+        nowhere = [term for term, own in parts.items() if not own]
+        for term in filter(bm25.may_be_typo, nowhere[: bm25.MOST_TYPOS]):
+            if term in self._spellings:
+                continue
+            near = self._near(term)
+            self._resembling[term] = near
+            for word in near:
+                is_kept = self._ready(word) is not None
+                if not is_kept:
+                    parts[word] = self._parts(word)
+
+    def _compute(self, terms: Mapping[str, Sequence[Part]], alive: Mask) -> dict[str, int]:
+        """Compute what terms are worth, keep it, and return in how many rows each stands."""
+        frequencies = {}
+        computed = worths(self._scale, list(terms.values()), in_order=self._is_in_order)
+        for term, worth in zip(terms, computed, strict=True):
+            self._keep(term, _Impact.of(worth, len(alive)), len(alive))
+            frequencies[term] = len(worth.rows)
+        return frequencies
+
     def _impact(self, term: str, alive: Mask) -> _Impact:
         """Return what a term is worth in each row, computed once between two changes."""
+        impact = self._ready(term)
+        if impact is None:
+            impact = _Impact.of(self._worth(term), len(alive))
+            self._keep(term, impact, len(alive))
+        return impact
+
+    def _ready(self, term: str) -> _Impact | None:
+        """Return what a term is worth, if that was kept."""
         with self._keeping:
             ready = self._impacts.get(term)
             if ready is not None:
                 self._impacts.move_to_end(term)
-                return ready
-        rows, frequency, shares = self._worth(term)
-        values = bm25.saturated(frequency)
-        named = (rows[:0], frequency[:0])
-        if shares is not None:
-            is_named = np.flatnonzero(shares)
-            named = (rows[is_named], shares[is_named])
-        impact = _Impact(rows, values, len(rows), named)
-        if len(values) > DENSE_SHARE * len(alive):
-            spread = np.zeros(len(alive), dtype=np.float32)
-            spread[rows] = values
-            impact = replace(impact, rows=None, values=spread)
-        common = alive.size * values.itemsize
-        self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * common))
-        return impact
+            return ready
 
-    def _keep(self, term: str, impact: _Impact, most: int) -> None:
+    def _keep(self, term: str, impact: _Impact, row_count: int) -> None:
         """Keep an impact for the next query; forget the oldest when there are too many."""
+        most = max(CACHED_IMPACTS, COMMON_TERMS * row_count * impact.values.itemsize)
         with self._keeping:
             if term in self._impacts:
                 # Another search was quicker.
@@ -310,60 +352,40 @@ class KeywordTable:
     def _similar(self, term: str, alive: Mask) -> tuple[str, ...]:
         """Return the most frequent spellings one edit or one swap away."""
         if term not in self._spellings:
-            near: set[str] = set()
-            for segment in self._segments.opened.values():
-                near |= segment.words.near(term)
+            near = self._resembling.pop(term, None)
+            if near is None:
+                near = self._near(term)
             # Words that stand only in removed documents are still in the postings.
-            frequencies = {word: self._impact(word, alive).frequency for word in near}
+            frequencies = self._frequencies(near, alive)
             self._spellings[term] = bm25.best_spellings(frequencies)
         return self._spellings[term]
 
-    def _worth(self, term: str) -> _Worth:
-        """Add up what a term is worth in each row that has it, in the order of rows."""
+    def _near(self, term: str) -> set[str]:
+        """Return the terms of bodies one edit or one swap away."""
+        near: set[str] = set()
+        for segment in self._segments.opened.values():
+            near |= segment.words.near(term)
+        return near
+
+    def _worth(self, term: str) -> Worth:
+        """Return what a term is worth in each row that has it."""
+        return worths(self._scale, [self._parts(term)], in_order=self._is_in_order)[0]
+
+    def _parts(self, term: str) -> list[Part]:
+        """Return what each segment has of a term."""
+        self._has_read = True
         parts = []
-        for name, numbering in self._numberings.items():
-            words = self._segments.opened[name].words
+        for words, numbering in self._numbered:
             number = words.find(term)
             if number >= 0:
-                parts.append(self._in_segment(numbering, words.occurrences(number)))
-        self._has_read = True
-        if not parts:
-            return _Worth(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32), None)
-        if len(parts) == 1:
-            return parts[0]
-        return _together(parts)
-
-    def _in_segment(self, numbering: _Numbering, occurrences: Occurrences) -> _Worth:
-        numbers, codes, high, others = occurrences
-        frequency = self._body_worths.take(codes)
-        if high:
-            high_positions = list(high)
-            times = np.fromiter(high.values(), dtype=np.float32)
-            divisors = self._norms["body"].take(codes[high_positions] & HIGHEST)
-            frequency[high_positions] = bm25.weighted("body", times, divisors)
-        named: Floats | None = None
-        for field, positions, field_counts, field_lengths in others:
-            times = field_counts.astype(np.float32)
-            divisors = self._norms[field].take(field_lengths)
-            frequency[positions] += bm25.weighted(field, times, divisors)
-            if field in bm25.NAMED:
-                named = np.zeros(len(numbers), dtype=np.float32) if named is None else named
-                named[positions] += bm25.field_share(field, times, _LENGTHS.take(field_lengths))
-        if numbering.shift is not None:
-            rows = np.add(numbers, numbering.shift, dtype=np.int32, casting="same_kind")
-            return _Worth(rows, frequency, named)
-        rows = numbering.rows[numbers]
-        is_live = rows >= 0
-        if is_live.all():
-            return _Worth(rows, frequency, named)
-        if named is not None:
-            named = named[is_live]
-        return _Worth(rows[is_live], frequency[is_live], named)
+                parts.append(Part(numbering, words.occurrences(number)))
+        return parts
 
     def _refresh(self) -> None:
         """Count anew what depends on all rows, and forget what was computed from it."""
         self._count_rows()
         self._spellings = {}
+        self._resembling = {}
         self._counts = {}
         self._impacts.clear()
         self._impact_size = 0
@@ -372,10 +394,9 @@ class KeywordTable:
         opened = self._segments.opened
         numberings = {}
         for name, segment in opened.items():
-            numberings[name] = _numbering(self._row_of[segment.rows])
-        # In the order of rows, in which what they have is put together.
-        names = sorted(numberings, key=lambda name: _first_row(numberings[name]))
-        self._numberings = {name: numberings[name] for name in names}
+            numberings[name] = Numbering.of(self._row_of[segment.rows])
+        self._numberings = numberings
+        self._number(numberings)
         sums = {}
         self._count = 0
         totals = dict.fromkeys(bm25.BOOSTS, 0.0)
@@ -386,10 +407,21 @@ class KeywordTable:
             for field, length in part.lengths.items():
                 totals[field] += length
         self._sums = sums
+        averages = {}
         for field, total in totals.items():
-            average = max(1.0, total / max(1, self._count))
-            self._norms[field] = bm25.norms(field, _LENGTHS, average)
-        self._body_worths = bm25.weighted("body", _COUNTS, self._norms["body"]).ravel()
+            averages[field] = max(1.0, total / max(1, self._count))
+        self._scale = Scale(averages)
+
+    def _number(self, numberings: Mapping[str, Numbering]) -> None:
+        """Put segments in the order of rows, in which what they have is put together."""
+        living = {name: numbering.living() for name, numbering in numberings.items()}
+        # Where nothing is left of a segment, it does not matter when its turn is.
+        names = sorted(living, key=lambda name: int(living[name][:1].sum()))
+        self._numbered = []
+        for name in names:
+            self._numbered.append((self._segments.opened[name].words, numberings[name]))
+        rows = np.concatenate([_NO_ROWS, *(living[name] for name in names)])
+        self._is_in_order = bool((rows[1:] > rows[:-1]).all())
 
     def _summed(self, name: str, segment: Segment) -> _Sums:
         """Add up the lengths of a segment, unless no row of it was removed since the last time."""
@@ -427,41 +459,5 @@ def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
     return rows[best_first(rows, values)[:k]]
 
 
-def _numbering(rows: Rows) -> _Numbering:
-    small = rows.astype(np.int32)
-    if not len(rows) or rows[0] < 0:
-        return _Numbering(small, None)
-    is_one_run = (np.diff(small) == 1).all()
-    shift = int(rows[0]) if is_one_run else None
-    return _Numbering(small, shift)
-
-
-def _first_row(numbering: _Numbering) -> int:
-    """Return the first row of a segment that is not removed."""
-    living = numbering.rows[numbering.rows >= 0]
-    return int(living[:1].sum())
-
-
-def _together(parts: Sequence[_Worth]) -> _Worth:
-    """Join what several segments have, in the order of rows."""
-    rows = np.concatenate([part.rows for part in parts])
-    frequency = np.concatenate([part.frequency for part in parts])
-    named: Floats | None = None
-    if any(part.named is not None for part in parts):
-        shares = []
-        for part in parts:
-            blank = np.zeros(len(part.rows), dtype=np.float32)
-            shares.append(blank if part.named is None else part.named)
-        named = np.concatenate(shares)
-    if (rows[1:] > rows[:-1]).all():
-        return _Worth(rows, frequency, named)
-    # A few runs in order are merged, where another way to sort would begin anew.
-    order = np.argsort(rows, kind="stable")
-    if named is not None:
-        named = named[order]
-    return _Worth(rows[order], frequency[order], named)
-
-
 _LENGTHS = LENGTHS.astype(np.float32)
-# The counts that a code may have, each in a row of its own.
-_COUNTS = np.arange(HIGHEST + 1, dtype=np.float32)[:, np.newaxis]
+_NO_ROWS = np.empty(0, dtype=np.int32)
