@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -200,7 +200,14 @@ def test_a_name_that_is_taken_makes_another(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = iter(["aaaa00000001", "aaaa00000002", "aaaa00000003", "bbbb00000004"])
-    monkeypatch.setattr(record, "secrets", SimpleNamespace(token_hex=lambda _: next(drawn)))
+    draw = secrets.token_hex
+
+    def token_hex(size: int) -> str:
+        if size == record.ID_DIGITS // 2:
+            return next(drawn)
+        return draw(size)
+
+    monkeypatch.setattr(secrets, "token_hex", token_hex)
     recall = project.open().recall
     assert recall.remember("one").id == "mem_aaaa00000001"
     assert recall.remember("two").id == "mem_bbbb00000004"
