@@ -51,9 +51,6 @@ SIZE_CLASS = 8
 FEW_MERGED = 5_000
 MOST_MERGED = 50_000
 WORTHWHILE = 4
-# Bytes of words that stay in memory when others are let go of: loading them anew costs a search
-# as much as those of a large segment.
-SMALL_WORDS = 1_000_000
 # What lies beside the files of a Whoosh segment: its words as they are searched.
 WORDS = ".words"
 
@@ -303,8 +300,7 @@ class Segments:
     def rest(self) -> None:
         """Let go of what was read of mapped words."""
         for segment in self.opened.values():
-            if len(segment.words.buffer) > SMALL_WORDS:
-                fsio.release(segment.words.buffer)
+            fsio.release(segment.words.buffer)
 
     def dump(self) -> dict[str, Buffer]:
         """Return the files of the Whoosh index, those that are mapped as they are."""
