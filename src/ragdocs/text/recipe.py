@@ -8,4 +8,4 @@ from __future__ import annotations
 # Of the terms of a text (`text/terms.py`): another way to find them is another number.
 ANALYSER = "7"
 # Of the passages of a document (`search/chunk.py`): another way of cutting is another number.
-CHUNKER = "9"
+CHUNKER = "10"

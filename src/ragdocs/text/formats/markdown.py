@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from ragdocs.project.formats import suffix_of
 from ragdocs.system.patterns import later
+from ragdocs.text.formats import myst
 from ragdocs.text.formats.flavours import unwrapped
 from ragdocs.text.formats.page import LINE_LIMIT, Page, caption, covering, indent_of
+from ragdocs.text.sections import heading_slugs
 from ragdocs.types import Block
 
 
@@ -73,7 +75,12 @@ def recognises(text: str) -> bool:
 def read(text: str, path: str, *, top: bool = False) -> Page:
     """Read a text in any flavour of markdown; `top` says that the text begins with the file."""
     body = unwrapped(text, suffix_of(path))
-    return Page(body=body, blocks=blocks(body, top=top))
+    found = blocks(body, top=top)
+    if myst.recognises(text):
+        slugs = heading_slugs([block for block in found if block.kind == "heading"])
+        body = myst.linked(body, found, frozenset(slugs))
+        found = myst.labelled(text, body, blocks(body, top=top))
+    return Page(body=body, blocks=found)
 
 
 def blocks(text: str, *, top: bool = False) -> list[Block]:
