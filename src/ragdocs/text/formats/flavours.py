@@ -246,6 +246,8 @@ class _Lines:
             self.is_code[number] = 1
             if _closes(line, self.fence):
                 self.fence = ""
+            elif "{{#" in line or "-8<-" in line:
+                self._included_code(number, line)
             return
         if self.directives and _closes(line, self.directives[-1]):
             self.directives.pop()
@@ -262,6 +264,13 @@ class _Lines:
             self.lines[number] = include[1] + _included(include)
             return
         self._container(number, line, indent)
+
+    def _included_code(self, number: int, line: str) -> None:
+        """Leave the name of a file that is inserted into code."""
+        include = _INCLUDE.match(line)
+        if include:
+            path = include["book"] or include["snippet"]
+            self.lines[number] = f"{include[1]}{path}"
 
     def _open_fence(self, number: int, opening: re.Match[str]) -> None:
         written = opening[2].strip()
