@@ -20,6 +20,7 @@ _LEVELS = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 _DELIMITER = re.compile(
     r"(-{4,}+|\.{4,}+|\+{4,}+|={4,}+|\*{4,}+|_{4,}+|/{4,}+|--|[|,:!]===)[ \t]*+$"
 )
+_OPEN_BLOCK = "--"
 _FENCE = re.compile(r"```+")
 _ATTRIBUTE = re.compile(r":(!?[\w][\w-]{0,80}+!?):(?:[ \t]++(.*))?$")
 _ANCHOR = re.compile(r"\[\[([^\[\],]{1,200}+)(?:,[^\[\]]{0,200}+)?\]\][ \t]*+$")
@@ -155,6 +156,8 @@ class _Reader:
         if number and not is_blank(self.sheet.lines[number - 1]):
             return 0
         below = self.sheet.lines[number + 1].rstrip()
+        if below == _OPEN_BLOCK:
+            return 0
         rule = _UNDERLINE.match(below)
         if not rule or abs(len(below) - len(line)) > 1:
             return 0
@@ -164,7 +167,7 @@ class _Reader:
         """Read a block between two lines of marks; most blocks are only unwrapped."""
         is_source, self.is_source = self.is_source, False
         kind = delimiter[0]
-        is_open = delimiter == "--"
+        is_open = delimiter == _OPEN_BLOCK
         if kind in "=*_" or (is_open and not is_source):
             self.sheet.blank(number)
             return number + 1

@@ -297,7 +297,7 @@ class _Lines:
             self.lines[number] = f"[{file[1]}]({file[1]})"
             return True
         for entry in range(number + 1, len(self.lines)):
-            if _closes(self.lines[entry], marks):
+            if _closes(self.lines[entry], marks) or _FENCE.match(self.lines[entry]):
                 break
             self.lines[entry] = directives.entry(self.lines[entry])
         return True

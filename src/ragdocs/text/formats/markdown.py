@@ -51,6 +51,7 @@ _FENCE = later(
     r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)"
     r"(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
+_DEFINES = (": ", ":\t")
 # What Python-Markdown and others give content that is indented by four: admonitions, tabs,
 # footnotes, definitions.
 _CONTAINER = later(r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])""")
@@ -384,16 +385,20 @@ class _Markdown:
         # A rule is no paragraph: what is right below it may be code or a title.
         if _is_rule(first.text):
             return Block("text", first.start, first.stop)
-        return Block("text", first.start, self._paragraph_stop(index))
+        stop, terms = self._paragraph(index)
+        return Block("text", first.start, stop, joints=terms)
 
-    def _paragraph_stop(self, index: int) -> int:
-        """Return where the paragraph ends that begins with a line."""
+    def _paragraph(self, index: int) -> tuple[int, tuple[int, ...]]:
+        """Return where the paragraph ends that begins with a line, and where terms in it begin."""
         number = index + 1
+        terms: list[int] = []
         while number < len(self.lines):
             if self._follows_blank(number) or self._begins_block(number):
                 break
+            if self.lines[number].text.startswith(_DEFINES) and number - 1 > index:
+                terms.append(self.lines[number - 1].start)
             number += 1
-        return self.lines[number - 1].stop
+        return self.lines[number - 1].stop, tuple(terms)
 
 
 def _item(line: Line) -> re.Match[str] | None:

@@ -15,14 +15,14 @@ from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import REFERENCE_LIMIT, Replacement, Rewrite, rewritten
 from ragdocs.types import Block
 
+# Roles and directives. Both signs begin with one character, which is looked for ten times as fast.
 _SIGN = later(
-    r"^\([^()\n]{1,200}+\)=[ \t]*+$"
-    r"|(?<![`\\])\{(?:ref|doc|numref|eq|term|any|download)\}`[^`\n]"
-    r"|^[ \t]*+[`~:]{3,}+\{(?:admonition|attention|code-block|code-cell|dropdown|figure|grid"
+    r"\{(?:(?:ref|doc|numref|eq|term|any|download)\}`[^`\n]"
+    r"|(?<=```\{|~~~\{|:::\{)(?:admonition|attention|code-block|code-cell|dropdown|figure|grid"
     r"|image|important|include|list-table|literalinclude|math|note|seealso|tab-set|tip|toctree"
-    r"|warning)\}",
-    re.MULTILINE,
+    r"|warning)\})"
 )
+_LABEL_SIGN = later(r"\((?<![^\n]\()[^()\n]{1,200}+\)=[ \t]*+\n")
 _LABEL = later(
     r"^(?:[ \t]*+\((?P<above>[\w:./ -]{1,200}+)\)=|[ \t]*+:(?:name|label):[ \t]++(?P<option>\S++)"
     r"|\$\$[ \t]\((?P<equation>[\w:.-]{1,200}+)\))[ \t]*+$",
@@ -38,7 +38,9 @@ _CODE = ("fence", "code")
 
 def recognises(text: str) -> bool:
     """Tell whether a markdown text has labels, roles or directives of MyST."""
-    has_marks = ")=\n" in text or "}`" in text or "```{" in text or ":::{" in text
+    if ")=\n" in text and _LABEL_SIGN.search(text):
+        return True
+    has_marks = "}`" in text or "```{" in text or ":::{" in text
     return has_marks and _SIGN.search(text) is not None
 
 
