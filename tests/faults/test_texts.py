@@ -140,12 +140,12 @@ UNITS = (
 # The same for the readers of other formats.
 UNITS_OF_FORMATS = {
     "a.mdx": ("<A b={", "<A>", "{/*", "import a from 'b'\n", "export const a = {\n", ":::\n", "    !!! a\n", "```{note}\n"),
-    "a.md": ("{{< a ", "{{< a >}}", "{%", "!!! a\n", "/// a\n", "+++\n", "{{< highlight >}}\n", "<style>\n", "&nbsp;", "<A\n", "::a\n", "::a{b='\n---\n", ":a[", "{a}`b", "(a)=\n", "# a {/*\n", ":material-a"),
-    "a.rst": (".. a::\n", ".. _a:\n", "..\n", "a::\n\n x\n", ":ref:`a", "`a <b>`_", "a\n=\n\n", "+--+\n", "=====\na\n"),
-    "a.adoc": ("= a\n", "{a}", ":a: {a}\n", "<<a,", "xref:a[", "----\n", "////\n", "[[a]]\n", "[source]\n", "include::a[]\n"),
-    "a.org": ("* a\n", "#+begin_src\n", ":PROPERTIES:\n", ": a\n", "[[a][", "#+a: b\n"),
+    "a.md": ("{{< a ", "{{< a >}}", "{%", "!!! a\n", "/// a\n", "+++\n", "{{< highlight >}}\n", "<style>\n", "&nbsp;", "<A\n", "::a\n", "::a{b='\n---\n", ":a[", "{a}`b", "(a)=\n", "# a {/*\n", ":material-a", "```{toctree}\n", "```{toctree} a b\n", "{ref}`a <b>`", "(a)=\n[](#b)", "(a)=\n](a", "a\n: b\n", "a\n\n: b\n\n", ":name: a\n{eq}`a`\n"),
+    "a.rst": (".. a::\n", ".. _a:\n", "..\n", "a::\n\n x\n", ":ref:`a", "`a <b>`_", "a\n=\n\n", "a\n a\n", "a\n\n a\n\n", "+--+\n", "=====\na\n"),
+    "a.adoc": ("= a\n", "{a}", ":a: {a}\n", "<<a,", "xref:a[", "----\n", "////\n", "[[a]]\n", "[source]\n", "include::a[]\n", "a::\n\n", "a::\n", "xref:a@b:c$", "--\n"),
+    "a.org": ("* a\n", "#+begin_src\n", ":PROPERTIES:\n", ": a\n", "[[a][", "#+a: b\n", ":LOGBOOK:\n", ":a:\n", "* a :TOC:\n", "* :a:", "<<a", "[[a.b::*", "#+include: a\n"),
     "a.ipynb": ("[", "[]", '{"cells":[', '"', '\\"', '"a":', '{"cells":[{"source":["a\\n"]},'),
-    "a.html": ("<", "<a ", "<a href='", "<a \"'>", "<!--", "<!-- >", "<![", "</", "<p>", "<div>", "<pre>", "<nav>", "&#1", "<td>"),
+    "a.html": ("<", "<a ", "<a href='", "<a \"'>", "<!--", "<!-- >", "<![", "</", "<p>", "<div>", "<pre>", "<nav>", "&#1", "<td>", "<dd>", "<dt>a<dd>"),
     "docs/a.txt": ("a\n", "= a\n", "a::\n", "*a.txt*\n", " >\n", "=" * 20 + "\n", "|a", "*a* "),
 }  # fmt: skip
 

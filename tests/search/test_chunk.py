@@ -317,3 +317,31 @@ def test_a_closed_fence_is_whole_in_one_chunk(
     fence = "\n".join([" " * indent + marks, *code, " " * indent + marks])
     text = "\n\n".join([*before, "Text.", fence, "# End", "words"])
     assert sum(fence in piece.text for piece in cut(text, chunking=Chunking(60, 100))) == 1
+
+
+_LONG = "It is lit in the evening and put out in the morning, whatever the weather is like."
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.md", f"{_LONG}\n\nLantern\n\n: {_LONG}\n"),
+        ("a.md", f"{_LONG}\nwords\nLantern\n: {_LONG[:-1]}\nLamp\n: {_LONG[:-1]}\n"),
+        ("a.rst", f"T\n==\n\n{_LONG}\n\n.. option:: Lantern\n\n   {_LONG}\n"),
+        ("a.rst", f"T\n==\n\n{_LONG}\n\nLamp\n   {_LONG[:-1]}\nLantern\n   {_LONG}\n"),
+        ("a.adoc", f"= T\n\n{_LONG}\n\nLantern::\n\n{_LONG}\n"),
+        ("a.adoc", f"= T\n\n{_LONG}\n\nLamp:: {_LONG}\nLantern::\n+\n--\n{_LONG}\n--\n"),
+        ("docs/a.html", f"<dl><dt>Lamp</dt><dd>{_LONG}</dd><dt>Lantern</dt><dd>{_LONG}</dd></dl>"),
+        ("docs/a.html", f"<p>{_LONG}</p><dl><dt>Lantern</dt><dd><p>{_LONG}</p></dd></dl>"),
+    ],
+)
+@pytest.mark.parametrize("target", [90, 110, 130])
+def test_a_term_is_in_the_passage_in_which_its_definition_begins(
+    path: str, text: str, target: int
+) -> None:
+    parsed = parse(Source(path, text, "v", "s", len(text)), DOCS)
+    (passage,) = [
+        piece for piece in chunk(parsed, Chunking(target, target + 40)) if "Lantern" in piece.text
+    ]
+    _, _, definition = passage.text.partition("Lantern")
+    assert "It is lit" in definition

@@ -84,6 +84,17 @@ Now {ref}`install it <install-nix>`, a {term}`derivation` and {command}`cowsay`.
 :class: tip
 Words.
 :::
+
+See {doc}`intro`, [](deep-two), [](#deep-three) and [above](#nix).
+
+```{figure} tree.png
+:name: fig:tree
+```
+
+```{toctree}
+:maxdepth: 2
+Start <guide/start>
+```
 """
 
 VIM = """\
@@ -466,8 +477,11 @@ CASES = (
         "Markdown",
         "Nix",
         ("Nix", "Nix › Deep"),
-        words=(("install it, a derivation and `cowsay`", 5), ("Mind: the gap", 9)),
-        unread=("{ref}", "{term}", "install-nix", ")=", ":class:"),
+        words=(("install it", 5), ("Mind: the gap", 9), ("[Start]", 22)),
+        code=("```{figure} tree.png\n:name: fig:tree\n```",),
+        links=("install-nix", "docs/intro", "deep-two", "deep-three", "docs/guide/start"),
+        anchors=("nix-top", "deep-one", "fig:tree"),
+        unread=("{ref}", "{term}", ")=", ":class:", "{toctree}", ":maxdepth:"),
     ),
     Case(
         "content/pods.md",

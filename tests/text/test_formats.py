@@ -444,3 +444,78 @@ def test_status_names_what_is_read_as_plain_text(project: Project) -> None:
     notes = next(lane["notes"] for lane in status["lanes"] if lane["lane"] == "docs")
     assert notes[0].startswith("7 documents are read as plain text, without headings: docs/0.txt")
     assert notes[0].endswith("and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("xref:b.adoc[B]", "docs/modules/one/pages/b.adoc"),
+        ("xref:a/b.adoc#c[B]", "docs/modules/one/pages/a/b.adoc"),
+        ("xref:./b.adoc[B]", "docs/modules/one/pages/deep/b.adoc"),
+        ("xref:two:b.adoc[B]", "docs/modules/two/pages/b.adoc"),
+        ("xref:2.0@two:b.adoc[B]", "docs/modules/two/pages/b.adoc"),
+        ("xref:two:page$b.adoc[B]", "docs/modules/two/pages/b.adoc"),
+        # Where another component is, nobody knows.
+        ("xref:other:two:a/b.adoc[B]", "a/b.adoc"),
+        ("xref:other::b.adoc[B]", "b.adoc"),
+        ("include::partial$b.adoc[]", "docs/modules/one/partials/b.adoc"),
+        ("include::two:example$b.sh[]", "docs/modules/two/examples/b.sh"),
+        ("include::b.adoc[]", "docs/modules/one/pages/deep/b.adoc"),
+        ("xref:some-id[B]", "some-id"),
+    ],
+)
+def test_a_name_in_a_module_of_antora_begins_at_the_pages_of_the_module(
+    written: str, target: str
+) -> None:
+    document = parsed("docs/modules/one/pages/deep/x.adoc", f"= X\n\n{written}\n").document
+    assert [link.target for link in document.links] == [target]
+
+
+@pytest.mark.parametrize("written", ["xref:{name}.adoc[B]", "include::{dir}/partial$b.adoc[]"])
+def test_a_name_with_an_unknown_attribute_leads_nowhere(written: str) -> None:
+    assert parsed("modules/one/pages/x.adoc", f"= X\n\n{written}\n").document.links == ()
+
+
+ORG_FILE = """\
+:PROPERTIES:
+:ID: file-1
+:END:
+#+TITLE: Lamps
+
+* Contents :TOC:
+- [[#install][Install]]
+  - [[#deep][Deep]]
+
+* Install
+:LOGBOOK:
+CLOCK: [2026-01-01 Thu 10:00]--[2026-01-01 Thu 11:00] =>  1:00
+:END:
+:NOTES:
+Mind the <<gap>>, see [[file:b.org::*Head][b]] and [[#deep]].
+:END:
+#+INCLUDE: "./c.org::#part" :minlevel 1
+#+INCLUDE: d.org
+"""
+
+
+def test_org_is_read_without_records_and_tables_of_contents() -> None:
+    read_as = parsed("docs/a.org", ORG_FILE)
+    seen = " ".join(read_as.body.split())
+    assert seen == "Lamps Install Mind the gap, see b and deep. ./c.org d.org"
+    links = [(link.target, link.heading) for link in read_as.document.links]
+    assert links == [("docs/b.org", "Head"), ("docs/c.org", "part"), ("docs/d.org", "")]
+    # Notes are linked by the id of their file.
+    assert read_as.document.anchors == ("file-1",)
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("{{#rustdoc_include ../x/main.rs:here}}", "../x/main.rs"),
+        ('--8<-- "x/main.py:2:4"', "x/main.py:2:4"),
+        ('println!("{{#if x}}");', 'println!("{{#if x}}");'),
+    ],
+)
+def test_code_has_the_name_of_a_file_that_is_inserted_into_it(written: str, seen: str) -> None:
+    page = read(f"# T\n\n```rust\n{written}\n```\n\n::: tip\n:::\n", "a.md")
+    assert page.body.split("\n")[3] == seen

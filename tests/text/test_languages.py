@@ -98,8 +98,53 @@ def test_languages_without_spaces_are_cut_into_overlapping_pieces() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "otherwise"),
+    [
+        # The end of a word, shown to programs or not.
+        ("ພາສາ\u200bລາວ", "ພາສາລາວ"),
+        ("ភាសា\u200bខ្មែរ", "ភាសាខ្មែរ"),
+        ("ស្រី\u200dៗ", "ស្រីៗ"),
+        ("ข้อ\u200bมูล", "ข้อมูล"),
+        # The tone on one half of a vowel or the other, and the vowel as one letter.
+        ("ນ້ຳ", "ນໍ້າ"),
+        ("ສຳຮອງ", "ສໍາຮອງ"),
+        ("น้ำ", "นํ้า"),
+        # Letters that are written as one or as two.
+        ("ໜັງສື", "ຫນັງສື"),
+        # Digits of the language and of all others.
+        ("ມາດຕາ ໑໒", "ມາດຕາ 12"),
+        ("មាត្រា ១២", "មាត្រា 12"),
+    ],
+)
+def test_spellings_that_look_alike_have_the_same_terms(written: str, otherwise: str) -> None:
+    assert written != otherwise
+    assert list(terms(written)) == list(terms(otherwise))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word", "other"),
+    [
+        ("ການສຳຮອງຖານຂໍ້ມູນອັດຕະໂນມັດ", "ຖານຂໍ້ມູນ", "ລະຫັດຜ່ານ"),
+        ("ຜູ້ໃຊ້ຕ້ອງປ່ຽນລະຫັດຜ່ານທຸກປີ", "ລະຫັດຜ່ານ", "ຖານຂໍ້ມູນ"),
+        ("ការបម្រុងទុកទិន្នន័យដោយស្វ័យប្រវត្តិ", "ទិន្នន័យ", "ពាក្យសម្ងាត់"),
+        ("អ្នកប្រើត្រូវប្តូរពាក្យសម្ងាត់រៀងរាល់ឆ្នាំ", "ពាក្យសម្ងាត់", "ទិន្នន័យ"),
+        ("រឿងផ្សេងៗទៀត", "ផ្សេងៗ", "ពាក្យ"),
+    ],
+)
+def test_a_word_within_a_sentence_of_lao_or_khmer_has_its_terms_there(
+    sentence: str, word: str, other: str
+) -> None:
+    assert set(terms(word)) <= set(terms(sentence))
+    assert not set(terms(other)) & set(terms(sentence))
+
+
+@pytest.mark.parametrize(
     ("question", "expected"),
     [
+        ("ສຳຮອງຂໍ້ມູນແນວໃດ", list(terms("ສຳຮອງຂໍ້ມູນ"))),
+        ("ລະຫັດຜ່ານຢູ່ໃສ", list(terms("ລະຫັດຜ່ານ"))),
+        ("ប្តូរពាក្យសម្ងាត់ដូចម្តេច", list(terms("ប្តូរពាក្យសម្ងាត់"))),
+        ("ហេតុអ្វីបម្រុងទុក", list(terms("បម្រុងទុក"))),
         ("如何更新 tokens", ["更新", "token"]),
         ("怎麼更新", ["更新"]),
         ("どうやって更新", ["更新"]),

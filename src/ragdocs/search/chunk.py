@@ -25,6 +25,11 @@ _TINY = 200
 # after them.
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]*_]{0,3}+\s|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s*+")
+# A line longer than this is a paragraph, not a term.
+_LONGEST_TERM = 200
+_MARGIN = re.compile(r"[ \t]*+")
+_DEFINITION = re.compile(r"[ \t]*+:[ \t]")
+_DEFINING = frozenset(" \t:")
 
 Span = tuple[int, int]
 
@@ -164,7 +169,7 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
     """Fill chunks up to the target with whole pieces; a heading stays with what follows it."""
     start = stop = -1
     bare = True
-    for block in blocks:
+    for block in _with_definitions(body, blocks):
         room = chunking.limit
         beside_heading = chunking.limit - (block.start - start)
         if stop >= 0 and bare and beside_heading > chunking.target:
@@ -184,6 +189,45 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
             bare = bare and block.kind == "heading"
     if stop >= 0:
         yield start, stop
+
+
+def _with_definitions(body: str, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Make one block of a term and the text that defines it, so that none is cut from the other."""
+    above: Block | None = None
+    for block in blocks:
+        whole = block
+        if above is not None and _is_defined(body, above, block):
+            whole = block._replace(start=above.start)
+        elif above is not None:
+            yield above
+        above = whole
+    if above is not None:
+        yield above
+
+
+def _is_defined(body: str, term: Block, block: Block) -> bool:
+    """Tell whether a block is a term, and the one below it begins with what the term means.
+
+    That has a mark, or it is indented further than the term, or the term has a mark.
+    """
+    if term.kind != "text" or term.stop - term.start > _LONGEST_TERM:
+        return False
+    if block.kind not in {"text", "list"}:
+        return False
+    is_marked = body.endswith("::", term.start, term.stop)
+    if not is_marked and body[block.start] not in _DEFINING:
+        return False
+    if "\n" in body[term.start : term.stop]:
+        return False
+    if is_marked or _DEFINITION.match(body, block.start):
+        return True
+    return _margin(body, block) > _margin(body, term)
+
+
+def _margin(body: str, block: Block) -> int:
+    margin = _MARGIN.match(body, block.start)
+    assert margin is not None
+    return margin.end() - block.start
 
 
 def _whole_tails(spans: Iterable[Span], chunking: Chunking) -> Iterator[Span]:

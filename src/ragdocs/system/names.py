@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from ragdocs.errors import ValidationError
+from ragdocs.system.page_names import page_names
 from ragdocs.system.patterns import later
 from ragdocs.types import Document
 
@@ -69,12 +70,17 @@ def own_id(document: Document) -> str:
 
 
 def link_key(name: str) -> str:
-    """Return a name as names in links are compared: without case and outer slashes."""
+    """Return a name as names in links are compared: without case and outer slashes.
+
+    Also without the ending of the page that a site makes of a document.
+    """
     text = name.replace("\\", "/").strip()
     if text.isascii():
         # Most names are, and a lane of memories has thousands.
-        return text.lower().strip("/")
-    return unicodedata.normalize("NFC", text).casefold().strip("/")
+        key = text.lower().strip("/")
+    else:
+        key = unicodedata.normalize("NFC", text).casefold().strip("/")
+    return key.removesuffix(".html")
 
 
 def file_keys(path: str) -> tuple[str, ...]:
@@ -86,8 +92,12 @@ def file_keys(path: str) -> tuple[str, ...]:
 
 
 def link_keys(document: Document) -> tuple[str, ...]:
-    """Return the names of a document in links: those of its file, title, aliases, id and places."""
-    names = (document.title, *document.aliases, own_id(document), *document.anchors)
+    """Return the names of a document in links.
+
+    Those of its file, its page on a site, its title, aliases and id, and of places in it.
+    """
+    names = [document.title, *document.aliases, own_id(document), *document.anchors]
+    names += page_names(document.path, document.extra)
     others = map(link_key, names)
     return tuple(dict.fromkeys((*file_keys(document.path), *filter(None, others))))
 

@@ -57,6 +57,13 @@ _LEAD = later(
 )
 _TOKEN = later(r"``*+|<!--|\n(?:[ \t]*+\n)++")
 _REMOTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
+# What a template puts into a destination is not known here.
+_TEMPLATE = later(r"\{\{|\{%|\$\{|<%")
+# MyST: a document of this project. A label in any of them is marked so by the reader.
+_PROJECT = "project:"
+_LABELLED = "##"
+# The top of a site, as some generators write it.
+_TOP = later(r"\A@(?:site)?/")
 _ABSOLUTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
 _LANE = later(r"(?:docs|memory):(?=[^\s/])")
 _CONTROL = later(r"[\x00-\x1f\x7f]")
@@ -147,7 +154,11 @@ def find(prose: str, text: str, path: str, base: str = "") -> Iterator[Link]:
             target = wiki_target(name)
             kind = _kind(prose, match.start(), match.end())
         else:
-            target, heading = _resolve(_destination(match, definitions), full_path)
+            written = _destination(match, definitions)
+            target, heading = _resolve(written, full_path)
+            if written.startswith(_LABELLED):
+                target = clean_target(unquote(written.removeprefix(_LABELLED)))
+                heading = ""
         target = target.removeprefix(f"{base}/")
         if target:
             context = _context(text, match.start(), match.end())
@@ -363,7 +374,8 @@ def _resolve(destination: str, path: str) -> tuple[str, str]:
 
     Both are empty if it leads out.
     """
-    if _REMOTE.match(destination):
+    destination = _TOP.sub("/", destination.removeprefix(_PROJECT), count=1)
+    if _REMOTE.match(destination) or _TEMPLATE.search(destination):
         return "", ""
     written, _, heading = destination.partition("#")
     name = unquote(written.partition("?")[0]).replace("\\", "/")

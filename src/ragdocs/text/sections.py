@@ -122,7 +122,7 @@ def outline(
     """
     headings = [block for block in blocks if block.kind == "heading"]
     titles = _titles(headings, _parents(headings))
-    slugs = _slugs(headings)
+    slugs = heading_slugs(headings)
     starts = [heading.start for heading in headings]
     starts.append(len(text))
     stops = _stops(headings, len(text))
@@ -274,12 +274,12 @@ def _anchors(heading: str) -> Names:
     return tuple(anchors)
 
 
-def _slugs(headings: Sequence[Block]) -> list[str]:
+def heading_slugs(headings: Sequence[Block]) -> list[str]:
     """Return the ids that renderers make of titles; the second of a kind has -1 behind it."""
     counts: Counter[str] = Counter()
     slugs = []
     for heading in headings:
-        slug = _slug(heading.title)
+        slug = slug_of(heading.title)
         earlier = counts[slug]
         counts[slug] += 1
         if earlier:
@@ -288,7 +288,8 @@ def _slugs(headings: Sequence[Block]) -> list[str]:
     return slugs
 
 
-def _slug(title: str) -> str:
+def slug_of(title: str) -> str:
+    """Return the id that renderers make of a title."""
     # Renderers differ in what a removed sign leaves behind: "A & B" is a--b here and a-b there.
     signs = [sign for sign in title.casefold() if sign.isalnum() or sign in " -_"]
     spaced = "".join(signs).replace("-", " ")
@@ -351,7 +352,7 @@ def _anchored(sections: Sequence[Section], name: str) -> list[Section]:
     own = [section for section in sections if identifier in section.anchors]
     if own or " " in name:
         return own
-    slug = _slug(name)
+    slug = slug_of(name)
     if not slug:
         return []
     return [section for section in sections if section.slug == slug]

@@ -16,7 +16,7 @@ from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_wo
 _SIGNS = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
-    "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
+    "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u17dd\u3099\u309a"
 )
 _HAS_SIGNS = later(f"[{_SIGNS}]")
 _MARKS = "_.-/"
@@ -38,7 +38,18 @@ _CAMEL = later(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 # Written without spaces: Chinese, Japanese and Korean, whose characters are syllables or words, and
 # Thai, Lao, Myanmar and Khmer, whose letters are sounds.
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+_SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
+# Between these, some writers show programs where a word ends or where letters are joined: others do
+# not, and nobody sees a difference.
+_UNSEEN = later(f"(?<=[{_SOUNDS}])[\u200b-\u200d\u2060]+(?=[{_SOUNDS}])")
+# The same vowel with the tone before or behind its first half, in Thai and Lao.
+_TONE = later("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+# Digits that are written beside those of all others, as in the numbers of articles.
+_DIGITS = {}
+for _zero in (0x0E50, 0x0ED0, 0x1040, 0x17E0):
+    for _digit in range(10):
+        _DIGITS[_zero + _digit] = str(_digit)
+_HAS_SOUNDS = later(f"[{_SOUNDS}]")
 _UNSPACED = later(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
@@ -51,7 +62,7 @@ _STOP_WORDS = (
     "whom why will with would"
 )
 
-# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut
+# The same where words are not parted by spaces, from Chinese to Khmer. They are cut
 # out of a query, because their characters would be parts of terms otherwise.
 _QUESTION_WORDS = re.compile(
     "为什么|為什麼|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何|"
@@ -59,7 +70,9 @@ _QUESTION_WORDS = re.compile(
     "可以|应该|應該|想要|我想|请问|請問|吗|嗎|呢|"
     "どうやって|どうすれば|どうしたら|どうして|どのように|なぜ|何ですか|でしょうか|ですか|ますか|"
     "어떻게|무엇|언제|어디|입니까|습니까|인가요|하나요|"
-    "อย่างไร|ยังไง|อะไร|ทำไม|ที่ไหน|เมื่อไร|ไหม"
+    "อย่างไร|ยังไง|อะไร|ทำไม|ที่ไหน|เมื่อไร|ไหม|"
+    "ແນວໃດ|ເປັນຫຍັງ|ຫຍັງ|ຢູ່ໃສ|ເມື່ອໃດ|"
+    "ដូចម្តេច|ដូចម្ដេច|យ៉ាងណា|ហេតុអ្វី|អ្វី|ឯណា|ពេលណា|ប៉ុន្មាន"
 )
 
 Stem = Callable[[str], str]
@@ -107,6 +120,8 @@ def _terms(text: str, stem: Stem) -> Iterator[str]:
     pattern = _COMPOUND
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+        if _HAS_SOUNDS.search(text):
+            text = _TONE.sub(r"\2\1", _UNSEEN.sub("", text)).translate(_DIGITS)
         if _HAS_SIGNS.search(text):
             pattern = _SIGNED_COMPOUND
     return chain.from_iterable(map(_splitter(stem), pattern.findall(text)))

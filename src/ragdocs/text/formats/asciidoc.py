@@ -20,6 +20,7 @@ _LEVELS = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 _DELIMITER = re.compile(
     r"(-{4,}+|\.{4,}+|\+{4,}+|={4,}+|\*{4,}+|_{4,}+|/{4,}+|--|[|,:!]===)[ \t]*+$"
 )
+_OPEN_BLOCK = "--"
 _FENCE = re.compile(r"```+")
 _ATTRIBUTE = re.compile(r":(!?[\w][\w-]{0,80}+!?):(?:[ \t]++(.*))?$")
 _ANCHOR = re.compile(r"\[\[([^\[\],]{1,200}+)(?:,[^\[\]]{0,200}+)?\]\][ \t]*+$")
@@ -34,6 +35,8 @@ _SIGN = re.compile(
     r"|^\[(?:source|NOTE|TIP)\b",
     re.MULTILINE,
 )
+# Antora keeps the files of a component in modules, and those of a module by their families.
+_MODULE = re.compile(r"(?P<above>(?:.*/)?modules/)(?P<name>[^/]+)/")
 _ADMONITIONS = frozenset({"NOTE", "TIP", "WARNING", "CAUTION", "IMPORTANT"})
 _SOURCE = frozenset({"source", "listing", "literal", "stem", "latexmath", "asciimath"})
 _SEEN_ATTRIBUTES = frozenset({"description", "title", "doctitle", "navtitle"})
@@ -82,16 +85,18 @@ def recognises(text: str) -> bool:
     return is_titled and bool(_SIGN.search(text))
 
 
-def read(text: str, path: str) -> Page:  # noqa: ARG001 - every reader is told the path
+def read(text: str, path: str) -> Page:
     """Read the sections, links and code of a text."""
-    return _Reader(text).page()
+    return _Reader(text, path).page()
 
 
 class _Reader:
     """Goes through the lines once, and remembers what stands above a block."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, path: str) -> None:
         self.sheet = Sheet(text)
+        # The module of Antora that the text is in, if it is in one.
+        self.module = _MODULE.match(path)
         self.attributes: dict[str, str] = {}
         self.replaced = 0
         # Ids that stand above the next section.
@@ -151,6 +156,8 @@ class _Reader:
         if number and not is_blank(self.sheet.lines[number - 1]):
             return 0
         below = self.sheet.lines[number + 1].rstrip()
+        if below == _OPEN_BLOCK:
+            return 0
         rule = _UNDERLINE.match(below)
         if not rule or abs(len(below) - len(line)) > 1:
             return 0
@@ -160,7 +167,7 @@ class _Reader:
         """Read a block between two lines of marks; most blocks are only unwrapped."""
         is_source, self.is_source = self.is_source, False
         kind = delimiter[0]
-        is_open = delimiter == "--"
+        is_open = delimiter == _OPEN_BLOCK
         if kind in "=*_" or (is_open and not is_source):
             self.sheet.blank(number)
             return number + 1
@@ -257,7 +264,10 @@ class _Reader:
             rows[number] = condition[1]
         elif include:
             rows[number] = include[1]
-            self.sheet.link(number, include[1], kind=INCLUDES)
+            target = include[1]
+            if "$" in target:
+                target = self._resource(target)
+            self.sheet.link(number, target, kind=INCLUDES)
         elif image:
             rows[number] = image[1].partition(",")[0]
 
@@ -276,13 +286,32 @@ class _Reader:
             return match["text"] or target, destination, ""
         if match["macro"]:
             return _macro_words(match), "", ""
-        # A page of another component or module: only the name of the page is known here.
-        target = (match["xref"] or match["internal"] or "").strip().rpartition(":")[2]
+        written = _REFERENCE.sub(self._value, (match["xref"] or match["internal"] or "").strip())
+        target = written.rpartition(":")[2]
         name = target.removeprefix("#").casefold()
         words = match["words"] or match["label"] or self.titles.get(name, target)
         if "." in target.partition("#")[0]:
-            return words, target, ""
+            return words, self._resource(written), ""
         return words, "", name
+
+    def _resource(self, written: str) -> str:
+        """Return where the name of a page or another file leads, which may have a module.
+
+        Within a module of Antora names begin at its folder for files of that family.
+        """
+        if "{" in written or "://" in written:
+            # An attribute that is defined elsewhere, or another site.
+            return ""
+        coordinates, _, path = written.rpartition(":")
+        family, has_family, rest = path.rpartition("$")
+        if self.module is None or rest.startswith("."):
+            return rest
+        component, _, module = coordinates.rpartition("@")[2].rpartition(":")
+        if component:
+            # Where other components are is not known here: only the name of the page is.
+            return f"/{rest}"
+        folder = f"{family}s" if has_family else "pages"
+        return f"/{self.module['above']}{module or self.module['name']}/{folder}/{rest}"
 
     def _value(self, match: re.Match[str]) -> str:
         """Return the value of an attribute that this text defines; others stay as written."""

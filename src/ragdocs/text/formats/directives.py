@@ -40,6 +40,8 @@ _WORD = later(r"[\w:-]{1,60}+")
 
 # MyST: a name for the section below it.
 _LABEL = later(r"\(([\w:. -]{1,200}+)\)=[ \t]*+$")
+# Roles whose target is a label in some document.
+_TO_LABELS = names("eq numref ref")
 _TARGET = later(r"(.*?)[ \t]*+<([^<>]{1,300}+)>\Z")
 
 _ICON_NAME = (
@@ -134,6 +136,19 @@ def anchor(line: str) -> str | None:
     return f'<a id="{match[1]}"></a>' if match else None
 
 
+def entry(line: str) -> str:
+    """Return a line of a table of contents as a link to the document that it names."""
+    explicit = _TARGET.match(line.strip())
+    target = line.strip()
+    words = target
+    if explicit:
+        target = explicit[2]
+        words = explicit[1] or target
+    if not target or " " in target or target == "self":
+        return line
+    return f"[{words}]({beside(target)})"
+
+
 def within_lines(body: str) -> Rewrite | None:
     """Return what to replace within the lines of a text, if it has any directive there."""
     if not _SIGN.search(body):
@@ -159,9 +174,25 @@ def _within(match: re.Match[str]) -> Replacement:
 
 
 def _role(role: str, content: str) -> str:
+    """Return the words of a role, as a link if it leads to a document or a label."""
     explicit = _TARGET.match(content)
-    if explicit and explicit[1]:
-        return explicit[1]
-    if role.rpartition(":")[2] in {"abbr", "doc", "numref", "ref", "term"}:
-        return content
+    target = content
+    words = content
+    if explicit:
+        target = explicit[2]
+        words = explicit[1] or target
+    kind = role.rpartition(":")[2]
+    if kind in _TO_LABELS and role in (kind, f"std:{kind}"):
+        return f"[{words}](##{target})"
+    if kind in {"doc", "download"}:
+        return f"[{words}]({beside(target)})"
+    if kind in {"abbr", "numref", "ref", "term"} or (explicit and explicit[1]):
+        return words
     return f"`{content}`"
+
+
+def beside(target: str) -> str:
+    """Return the name of a document as a link has it that begins in the folder of the text."""
+    if target[:1] in {".", "/"} or "://" in target:
+        return target
+    return f"./{target}"

@@ -44,6 +44,9 @@ _DIRECTIVE = later(
     r"\{(note|tip|hint|important|warning|caution|danger|attention|error|seealso|admonition|"
     r"deprecated|versionadded|versionchanged|dropdown|tab-item|tab-set|grid|grid-item|card)\}(.*)"
 )
+# Of these the lines are names of documents, or the argument is the name of a file.
+_LISTING = later(r"\{toctree\}")
+_FILE = later(r"\{(?:include|literalinclude)\}[ \t]++(\S++)")
 _SLASHES = later(r"([ \t]*+)/{3,}+(?:[ \t]++(?P<name>[\w-]++)[ \t]*+(?:\|(?P<title>.*))?)?$")
 _INDENTED = later(
     r"([ \t]*+)(?:(?:!!!|\?\?\?\+?)[ \t]*+(?P<name>[\w -]{0,60}+)(?:\"(?P<title>[^\"]*+)\")?"
@@ -243,6 +246,8 @@ class _Lines:
             self.is_code[number] = 1
             if _closes(line, self.fence):
                 self.fence = ""
+            elif "{{#" in line or "-8<-" in line:
+                self._included_code(number, line)
             return
         if self.directives and _closes(line, self.directives[-1]):
             self.directives.pop()
@@ -260,8 +265,18 @@ class _Lines:
             return
         self._container(number, line, indent)
 
+    def _included_code(self, number: int, line: str) -> None:
+        """Leave the name of a file that is inserted into code."""
+        include = _INCLUDE.match(line)
+        if include:
+            path = include["book"] or include["snippet"]
+            self.lines[number] = f"{include[1]}{path}"
+
     def _open_fence(self, number: int, opening: re.Match[str]) -> None:
-        directive = _DIRECTIVE.match(opening[2].strip())
+        written = opening[2].strip()
+        if len(self.directives) < _DEPTH and self._leading(number, opening[1], written):
+            return
+        directive = _DIRECTIVE.match(written)
         if directive is None or len(self.directives) == _DEPTH:
             self.fence = opening[1]
             self.is_code[number] = 1
@@ -269,6 +284,23 @@ class _Lines:
         self.directives.append(opening[1])
         self.lines[number] = label(directive[1], directive[2])
         self._options(number + 1)
+
+    def _leading(self, number: int, marks: str, written: str) -> bool:
+        """Read a directive that is nothing but links to other files."""
+        file = _FILE.match(written)
+        if file is None and not _LISTING.match(written):
+            return False
+        self.directives.append(marks)
+        self.lines[number] = ""
+        self._options(number + 1)
+        if file is not None:
+            self.lines[number] = f"[{file[1]}]({file[1]})"
+            return True
+        for entry in range(number + 1, len(self.lines)):
+            if _closes(self.lines[entry], marks) or _FENCE.match(self.lines[entry]):
+                break
+            self.lines[entry] = directives.entry(self.lines[entry])
+        return True
 
     def _options(self, number: int) -> None:
         """Take out the options of a directive: they say nothing to a reader."""

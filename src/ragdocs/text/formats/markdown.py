@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from ragdocs.project.formats import suffix_of
 from ragdocs.system.patterns import later
+from ragdocs.text.formats import myst
 from ragdocs.text.formats.flavours import unwrapped
 from ragdocs.text.formats.page import LINE_LIMIT, Page, caption, covering, indent_of
+from ragdocs.text.sections import heading_slugs
 from ragdocs.types import Block
 
 
@@ -49,6 +51,7 @@ _FENCE = later(
     r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)"
     r"(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
+_DEFINES = (": ", ":\t")
 # What Python-Markdown and others give content that is indented by four: admonitions, tabs,
 # footnotes, definitions.
 _CONTAINER = later(r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])""")
@@ -73,7 +76,12 @@ def recognises(text: str) -> bool:
 def read(text: str, path: str, *, top: bool = False) -> Page:
     """Read a text in any flavour of markdown; `top` says that the text begins with the file."""
     body = unwrapped(text, suffix_of(path))
-    return Page(body=body, blocks=blocks(body, top=top))
+    found = blocks(body, top=top)
+    if myst.recognises(text):
+        slugs = heading_slugs([block for block in found if block.kind == "heading"])
+        body = myst.linked(body, found, frozenset(slugs))
+        found = myst.labelled(text, body, blocks(body, top=top))
+    return Page(body=body, blocks=found)
 
 
 def blocks(text: str, *, top: bool = False) -> list[Block]:
@@ -377,16 +385,20 @@ class _Markdown:
         # A rule is no paragraph: what is right below it may be code or a title.
         if _is_rule(first.text):
             return Block("text", first.start, first.stop)
-        return Block("text", first.start, self._paragraph_stop(index))
+        stop, terms = self._paragraph(index)
+        return Block("text", first.start, stop, joints=terms)
 
-    def _paragraph_stop(self, index: int) -> int:
-        """Return where the paragraph ends that begins with a line."""
+    def _paragraph(self, index: int) -> tuple[int, tuple[int, ...]]:
+        """Return where the paragraph ends that begins with a line, and where terms in it begin."""
         number = index + 1
+        terms: list[int] = []
         while number < len(self.lines):
             if self._follows_blank(number) or self._begins_block(number):
                 break
+            if self.lines[number].text.startswith(_DEFINES) and number - 1 > index:
+                terms.append(self.lines[number - 1].start)
             number += 1
-        return self.lines[number - 1].stop
+        return self.lines[number - 1].stop, tuple(terms)
 
 
 def _item(line: Line) -> re.Match[str] | None:

@@ -288,24 +288,41 @@ def _blocks(rows: Sequence[str], starts: Sequence[int], parts: Sequence[Part]) -
 def _paragraphs(
     rows: Sequence[str], starts: Sequence[int], first: int, end: int
 ) -> Iterator[Block]:
-    """Yield the runs of lines between blank lines; long ones may be cut before list items."""
-    begin = -1
+    """Yield the runs of lines between blank lines.
+
+    Long ones may be cut before list items and terms. A term that is marked as one is not cut from
+    its definition by a blank line.
+    """
+    begin = last = -1
     joints: list[int] = []
     for number in range(first, end):
         row = rows[number]
         if is_blank(row):
-            if begin >= 0:
-                stop = starts[number - 1] + len(rows[number - 1])
-                yield Block("text", starts[begin], stop, joints=tuple(joints))
-            begin = -1
-            joints = []
-        elif begin < 0:
+            if begin >= 0 and not rows[last].endswith("::"):
+                yield Block(
+                    "text", starts[begin], starts[last] + len(rows[last]), joints=tuple(joints)
+                )
+                begin = -1
+                joints = []
+            continue
+        last = number
+        if begin < 0:
             begin = number
-        elif _ITEM.match(row):
+        elif _ITEM.match(row) or _is_term(rows, number, end):
             joints.append(starts[number])
     if begin >= 0:
-        stop = starts[end - 1] + len(rows[end - 1])
-        yield Block("text", starts[begin], stop, joints=tuple(joints))
+        yield Block("text", starts[begin], starts[last] + len(rows[last]), joints=tuple(joints))
+
+
+def _is_term(rows: Sequence[str], number: int, end: int) -> bool:
+    """Tell whether the next line defines a line: it is indented further, or the line says so."""
+    row = rows[number]
+    if row.endswith("::"):
+        return True
+    if number + 1 == end or rows[number + 1][:1] not in {" ", "\t"}:
+        return False
+    below = rows[number + 1]
+    return not is_blank(below) and indent_of(below) > indent_of(row)
 
 
 def covering(text: str, blocks: Iterable[Block]) -> list[Block]:

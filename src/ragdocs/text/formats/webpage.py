@@ -53,7 +53,8 @@ _HIDDEN_CLASSES = names(
 )
 # A number that no character has; Python refuses to read thousands of digits.
 _LONG_NUMBER = later(r"&#[xX]?[0-9a-fA-F]{10,}+;?")
-_ITEM = "- "
+# What stands before the words of an item of a list, and of the definition of a term.
+_MARKS = {"li": "- ", "dd": ": "}
 # What an item may begin with and is still read behind its mark.
 _ITEM_TEXTS = frozenset({"p", "div"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -232,8 +233,8 @@ class _Reader:
     def _mark(self, run: _Run) -> None:
         """Write what is seen of a tag by itself."""
         name = run.tag
-        if name == "li" and not run.is_closing:
-            self._mark_words(_ITEM, run.start)
+        if name in _MARKS and not run.is_closing:
+            self._mark_words(_MARKS[name], run.start)
         elif name in {"td", "th"} and run.is_closing:
             self._mark_words(" | ", run.start)
         elif name == "img" and "alt" in run.attributes:
@@ -307,7 +308,7 @@ class _Reader:
     @property
     def _is_bare_item(self) -> bool:
         """Whether the mark of a list item waits for the item's text."""
-        return self.words == [_ITEM]
+        return len(self.words) == 1 and self.words[0] in _MARKS.values()
 
     def _add(self, words: str, number: int) -> None:
         if not self.words or self._is_bare_item:
