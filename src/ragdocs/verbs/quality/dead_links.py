@@ -135,8 +135,12 @@ class DeadLinks:
         """Bare words to which many documents link: hooks of the site make something of them."""
         documents: Counter[str] = Counter()
         for document in self.corpus.documents():
-            words = {link.target.rpartition("/")[2] for link in document.links}
-            documents.update(word for word in words if word.isalpha())
+            words = set()
+            for link in document.links:
+                word = link.target.rpartition("/")[2]
+                if word.isalpha():
+                    words.add(word)
+            documents.update(words)
         return {word for word, count in documents.items() if count >= _NOTATION}
 
     def _exists(self, target: str) -> bool:
@@ -167,7 +171,9 @@ class DeadLinks:
                 name = link_key(PurePosixPath(document.path).name)
                 for key in {name, *link_keys(document)}:
                     is_only = is_own and key not in paths
-                    paths[key] = document.path if is_only else ""
+                    paths[key] = ""
+                    if is_only:
+                        paths[key] = document.path
         return paths
 
     def _has_heading(self, target: str, heading: str) -> bool:
@@ -196,7 +202,8 @@ class DeadLinks:
     @cached_property
     def _outlined(self) -> Callable[[str], tuple[str, list[Section]]]:
         """Return the text and the sections of a file; a page that many link to is read once."""
-        return lru_cache(maxsize=MOST_OUTLINES)(self._outline)
+        remembered = lru_cache(maxsize=MOST_OUTLINES)
+        return remembered(self._outline)
 
     def _outline(self, path: str) -> tuple[str, list[Section]]:
         from ragdocs.text import sections
