@@ -132,22 +132,3 @@ def test_token_expiry_is_found_by_meaning_with_the_real_model(connect: Connect) 
     hits = session.call("search_memories", query="token expiry")["result"]
     assert hits[0]["memory_id"] == "memory:login"
     assert "words" not in hits[0]["why"]
-
-
-def test_deleting_the_index_and_restarting_rebuilds_it(project: Project) -> None:
-    def scores() -> list[tuple[str, float]]:
-        # Without vectors the scores can be compared to the digit.
-        workspace = project.open(**{"embedding.model": "none"})
-        hits = workspace.memories.search("rate limits of the free tier").hits
-        workspace.save()
-        return [(hit.document.id, hit.score) for hit in hits]
-
-    memories = project.open().memories
-    for example in EXAMPLES:
-        memories.create(example["filename"], example["content"], example["tags"])
-    before = scores()
-    assert before[0][0] == "memory:api-rate-limits"
-    indices = project.root / ".memories/indices"
-    assert (indices / "current").is_file()
-    indices.rename(project.root / "old-indices")
-    assert scores() == before

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.engines.reads import listed, matching
+from tests.plain_git import plain_git
+from tests.serve.windows import until
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Vectors
@@ -35,15 +37,6 @@ if TYPE_CHECKING:
 
 # Far above what anything here takes; only a hanging test waits so long.
 PATIENCE = 120.0
-
-
-def until(true: Callable[[], object], what: str = "") -> None:
-    """Look again and again until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        if time.monotonic() > deadline:
-            pytest.fail(f"never happened: {what or true}")
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -180,36 +173,29 @@ def test_what_belongs_to_no_lane_changes_nothing(project: Project, serve: Serve)
 # --- many files at once ---
 
 
-def git(root: Path, *arguments: str) -> None:
-    identity = (
-        "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgSign=false",
-    )  # fmt: skip
-    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
-
-
 def test_a_checkout_of_another_branch_is_followed(project: Project, serve: Serve) -> None:
-    git(project.root, "init", "-q", "-b", "main")
+    plain_git(project.root, "init", "-q", "-b", "main")
     for n in range(200):
         project.doc(f"f{n % 5}/{n}.md", f"# Page {n}\n\nmainword text number{n}\n")
-    git(project.root, "add", ".")
-    git(project.root, "commit", "-q", "-m", "main")
-    git(project.root, "checkout", "-q", "-b", "other")
+    plain_git(project.root, "add", ".")
+    plain_git(project.root, "commit", "-q", "-m", "main")
+    plain_git(project.root, "checkout", "-q", "-b", "other")
     for n in range(200):
         project.doc(f"f{n % 5}/{n}.md", f"# Page {n}\n\notherword text number{n}\n")
     shutil.rmtree(project.root / "docs/f0")
     for n in range(30):
         project.doc(f"g/{n}.md", f"# New {n}\n\notherword extra{n}\n")
-    git(project.root, "add", "-A")
-    git(project.root, "commit", "-q", "-m", "other")
-    git(project.root, "checkout", "-q", "main")
+    plain_git(project.root, "add", "-A")
+    plain_git(project.root, "commit", "-q", "-m", "other")
+    plain_git(project.root, "checkout", "-q", "main")
     live = serve()
     assert len(matched(live, "mainword")) == 200
-    git(project.root, "checkout", "-q", "other")
+    plain_git(project.root, "checkout", "-q", "other")
     until(
         lambda: len(matched(live, "otherword")) == 190 and not matched(live, "mainword"),
         "the other branch",
     )
-    git(project.root, "checkout", "-q", "main")
+    plain_git(project.root, "checkout", "-q", "main")
     until(
         lambda: len(matched(live, "mainword")) == 200 and not matched(live, "otherword"), "and back"
     )

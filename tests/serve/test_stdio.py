@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.serve.conftest import until
-from tests.serve.windows import HELLO, Window, is_alive, servers
+from tests.serve.windows import HELLO, Window, is_alive, servers, until
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-    from tests.serve.conftest import Connect, Session
+    from tests.serve.conftest import Connect
 
 HEAVY = {"numpy", "faiss", "whoosh", "networkx", "onnxruntime", "tokenizers", "torch"}
 HEAVY |= {"sentence_transformers"}
@@ -83,7 +82,7 @@ class Wire(Window):
             assert self.process.stdin
             self.process.stdin.close()
         code = self.process.wait(timeout=6 * EXIT_SECONDS)
-        until(lambda: not any(map(is_alive, processes)), EXIT_SECONDS)
+        until(lambda: not any(map(is_alive, processes)))
         assert time.monotonic() - started < EXIT_SECONDS
         # A window has nothing to tidy up: a signal may simply end it.
         is_alone = os.environ.get("RAGDOCS_SERVER_SHARED") == "false"
@@ -246,23 +245,3 @@ def test_a_whole_session(project: Project, launch: Connect, mode: str) -> None:
     assert session.call("search_memories", query="expiry")["result"] == []
     assert session.call("index_status")["lanes"][1]["documents"] == 0
     assert "exists" not in session.error("read_memory", filename="../../etc/passwd")
-
-
-def test_what_one_process_writes_another_finds(project: Project, launch: Connect) -> None:
-    one, other = launch(**{"watch.debounce_ms": 50}), launch(**{"watch.debounce_ms": 50})
-
-    def finds(session: Session, query: str) -> list[str]:
-        hits = session.call("search_memories", query=query)["result"]
-        return [hit["memory_id"] for hit in hits if hit["why"].startswith("words")]
-
-    assert finds(other, "aardvark") == []
-    one.call("create_memory", filename="shared", content="An aardvark was seen.", tags=[])
-    assert finds(one, "aardvark") == ["memory:shared"]
-    until(lambda: finds(other, "aardvark") == ["memory:shared"])
-    other.call("append_memory", filename="shared", content="Then a bandicoot.")
-    until(lambda: finds(one, "bandicoot") == ["memory:shared"])
-    project.memory("by-hand.md", "A capybara, written with an editor.\n")
-    until(lambda: finds(one, "capybara") == finds(other, "capybara") == ["memory:by-hand"])
-    one.call("delete_memory", filename="shared")
-    until(lambda: finds(other, "aardvark") == [])
-    assert one.call("get_memory_stats")["count"] == other.call("get_memory_stats")["count"] == 1
