@@ -327,13 +327,6 @@ def test_filters_keep_what_was_asked_for(themes: Workspace) -> None:
         assert nothing == []
 
 
-def test_syntax_in_a_query_is_only_text(themes: Workspace) -> None:
-    syntax = ('"', "AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500)
-    for query, mode in product(syntax, ("hybrid", "vector", "keyword")):
-        themes.entries.search(query, mode)
-        assert DARK in found(themes, f"dark {query}", mode)
-
-
 def test_without_embeddings_words_are_searched_and_meaning_is_refused(project: Project) -> None:
     workspace = project.open(**{"embedding.model": "none"})
     add(workspace, "User prefers dark mode")
@@ -349,15 +342,6 @@ def test_the_weight_of_meaning_is_configurable(project: Project, themes: Workspa
     for weight, matched in ((0.0, "keyword"), (0.7, "both"), (1.0, "vector")):
         workspace = project.open(**{"memory.entries_vector_weight": weight})
         assert workspace.entries.search("dark mode").entries[0].matched_by == matched
-
-
-def test_memories_that_were_written_as_files_are_found_too(project: Project) -> None:
-    project.memory("notes/theme.md", "# Theme\n\nThe dark palette was chosen.\n")
-    workspace = project.open()
-    card = workspace.entries.search("palette").entries[0].card
-    assert (card.id, card.source) == ("memory:notes/theme", "file-index")
-    assert (card.document.kind, card.importance, card.confidence) == ("journal", 5, 1)
-    assert read(workspace, card.id).content == "# Theme\n\nThe dark palette was chosen."
 
 
 def test_an_entry_is_called_by_its_first_words(project: Project) -> None:

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 from tests.asking import ask
 
-from ragdocs.verbs.memories.entry_rules import NewEntry
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -61,18 +60,6 @@ def test_all_lists_have_the_same_order(project: Project) -> None:
     places = [pack.index(f".memories/{name}") for name in recalled if f".memories/{name}" in pack]
     assert len(places) >= 4
     assert places == sorted(places)
-
-
-def test_entries_and_items_of_one_second_keep_their_order(project: Project) -> None:
-    ticking(project)
-    workspace = project.open()
-    for number in range(5):
-        workspace.entries.add(NewEntry(content=f"entry {number}"))
-        workspace.repository.upsert_note(f"note {number}")
-    notes = [note.body for note in workspace.repository.get("note").items["note"]]
-    assert notes == [f"note {number}" for number in reversed(range(5))]
-    entries = [content for content in contents(workspace, 20) if content.startswith("entry")]
-    assert entries == [f"entry {number}" for number in reversed(range(5))]
 
 
 def test_since_and_a_query_mean_the_same_days(project: Project) -> None:

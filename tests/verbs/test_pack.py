@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.asking import ask
 from tests.conftest import NOW
+from tests.plain_git import plain_git
 
 from ragdocs.errors import ValidationError
 from ragdocs.project import folders
@@ -129,8 +129,7 @@ def test_ages_are_told_in_days(days: int, words: str) -> None:
 
 @pytest.fixture
 def repository(project: Project) -> Project:
-    command = ["git", "-C", str(project.root), "-c", "init.defaultBranch=main", "init"]
-    subprocess.run(command, check=True, capture_output=True)
+    plain_git(project.root, "init")
     project.write("src/auth/login.py", "def login(user: str) -> Session:\n    pass\n")
     project.write("src/net.py", "def retry(call): pass\n")
     project.doc("auth.md", "# Authentication\n\nThe login page sets a session cookie.\n")
@@ -196,16 +195,6 @@ def test_without_a_task_all_decisions_and_the_latest_memories_come(repository: P
     names = ("Herons over storks", "Sessions instead of JWT", "Cookie trouble", "Lunch")
     places = [text.index(name) for name in names]
     assert places[2] < places[3]
-
-
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.integers(500, 4000), st.sampled_from(["", "login", "herons in the water", "日本語"]))
-def test_a_pack_of_a_project_fits_and_is_stable(repository: Project, most: int, task: str) -> None:
-    first = pack(repository, max_chars=most, task=task)
-    assert len(first["context"]) == first["chars"] <= most
-    assert pack(repository, max_chars=most, task=task) == first
 
 
 def test_a_pack_is_the_same_after_the_index_and_the_cache_are_made_anew(

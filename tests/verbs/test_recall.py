@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.asking import ask
+from tests.plain_git import plain_git
 
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.system import platform
@@ -60,14 +61,9 @@ def sibling(project: Project, name: str) -> Project:
     return type(project)(root)
 
 
-def git(root: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    subprocess.run(["git", "-C", str(root), *identity, *words], check=True, capture_output=True)
-
-
 def repository(root: Path, branch: str = "main") -> None:
-    git(root, "init", "-q", "-b", branch)
-    git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    plain_git(root, "init", "-q", "-b", branch)
+    plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
 
 
 def contents(recollection: Recollection) -> list[str]:
@@ -165,7 +161,7 @@ def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     script.chmod(0o755)
     settings = ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean")
     for key in (*settings, "core.sshCommand"):
-        git(project.root, "config", key, str(script))
+        plain_git(project.root, "config", key, str(script))
     project.write(".gitattributes", "* filter=x diff=x\n")
     (project.root / ".git/hooks").mkdir(exist_ok=True)
     shutil.copy(script, project.root / ".git/hooks/post-index-change")
@@ -258,19 +254,6 @@ def test_what_does_not_fit_the_limit_is_counted(project: Project) -> None:
     for limit in (0, 51):
         with pytest.raises(ValidationError):
             recall.recall(limit=limit)
-
-
-def test_since_takes_words_and_dates(project: Project) -> None:
-    for days in (0.01, 0.4, 1.4, 6.5, 20, 50):
-        dated(project, f"{days}.md", days, f"{days}")
-    recall = project.open().recall
-    counts = {"30m": 1, "12h": 2, "yesterday": 3, "1w": 4, "last month": 5, "2026-09-01": 6}
-    counts |= {"2026-11-16T11:50:00Z": 0, "2026-11-16T11:40:00Z": 1}
-    for since, count in counts.items():
-        assert len(recall.recall(since=since).memories) == count, since
-    for since in ("whenever", "0001-01-01"):
-        with pytest.raises(ValidationError, match="yesterday"):
-            recall.recall(since=since)
 
 
 def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
@@ -449,9 +432,9 @@ def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
     main = sibling(project, "koi")
     repository(main.root)
     saved(main, "in both")
-    git(main.root, "add", "-f", *[str(path) for path in main.root.glob(".memories/*/*.md")])
-    git(main.root, "commit", "-q", "-m", "memories")
-    git(main.root, "worktree", "add", "-q", str(project.root.parent / "feature"))
+    plain_git(main.root, "add", "-f", *[str(path) for path in main.root.glob(".memories/*/*.md")])
+    plain_git(main.root, "commit", "-q", "-m", "memories")
+    plain_git(main.root, "worktree", "add", "-q", str(project.root.parent / "feature"))
     worktree = sibling(project, "feature")
     saved(worktree, "in the worktree")
     expected = {"home": "project", "in both": "koi", "in the worktree": "koi"}

@@ -78,13 +78,6 @@ def test_recall_leaves_it_out_unless_asked_and_says_so(workspace: Workspace) -> 
         assert by_path[".memories/tokens.md"]["superseded_by"] == ["memory:sessions"]
 
 
-def test_a_pack_has_the_successor_only(workspace: Workspace) -> None:
-    sections = workspace.packs.gather(task="access tokens signed with RS256").sections
-    paths = [piece.path for section in sections for piece in section.pieces]
-    assert ".memories/sessions.md" in paths
-    assert ".memories/tokens.md" not in paths
-
-
 def successors(workspace: Workspace, *names: str) -> dict[str, list[str]]:
     corpus = workspace.corpus("memory")
     documents = [document for document in corpus.documents() if document.path in names]
