@@ -196,14 +196,6 @@ def test_deletes_in_the_same_second_all_survive(root: Path) -> None:
     assert moved == [str(root / ".trash/f" / name) for name in names]
 
 
-def test_folders_that_differ_only_in_case_collide(store: FileStore) -> None:
-    store.commit([Put("Plans/a.md", "x")])
-    with pytest.raises(AlreadyExistsError, match=r"Plans/b\.md"):
-        store.commit([Put("plans/b.md", "y", Expect.ABSENT)])
-    with pytest.raises(NotFoundError, match=r"Plans/a\.md"):
-        store.commit([Put("plans/a.md", "y", Expect.PRESENT)])
-
-
 def test_a_decomposed_name_on_disk_is_the_same_file(root: Path, store: FileStore) -> None:
     name = unicodedata.normalize("NFD", "café/größe.md")
     plant(root, name)
@@ -240,13 +232,6 @@ def test_mixed_line_endings_are_written_as_given(root: Path, store: FileStore) -
     (root / "a.md").write_bytes(b"one\r\ntwo\n")
     store.commit([Put("a.md", "x\ny\r\n")])
     assert (root / "a.md").read_bytes() == b"x\ny\r\n"
-
-
-@pytest.mark.parametrize("text", ["a\0b", "\ud800", "x" * 10_000_001])
-def test_texts_that_could_not_be_read_again_are_refused(store: FileStore, text: str) -> None:
-    with pytest.raises(ValidationError):
-        store.commit([Put("a.md", text)])
-    assert store.scan().stamps == {}
 
 
 def test_leftovers_of_killed_writers_are_swept_when_old(root: Path, store: FileStore) -> None:

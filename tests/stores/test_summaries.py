@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ragdocs.errors import LockAcquisitionError, ParseError
 from ragdocs.stores.summaries import Limits, SummaryFile
 from ragdocs.system import locks
 from ragdocs.text.redaction.redact import Redactor
 
-from .summaries_contract import LIMITS, NOW, SECRET, Open, SummariesContract
+from .summaries_contract import LIMITS, NOW, Open, SummariesContract
 
 
 def store(folder: Path, limits: Limits = LIMITS) -> SummaryFile:
@@ -56,37 +52,6 @@ def test_the_file_stays_within_its_size(tmp_path: Path) -> None:
     for number in range(20):
         small.append("r", str(number), "y" * 100, (), NOW)
         assert small.path.stat().st_size <= 1000
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 5), st.text(min_size=1, max_size=20).filter(str.strip)),
-        max_size=12,
-    )
-)
-def test_the_newest_come_first_and_none_is_lost(steps: list[tuple[int, str]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        summaries = store(Path(folder))
-        written = []
-        for number, (minutes, text) in enumerate(steps):
-            if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-                continue
-            summaries.append("r", str(number), text, (), NOW + timedelta(minutes=minutes))
-            written.append((minutes, number))
-        found = [(one.timestamp, int(one.step_id)) for one in summaries.newest()]
-        assert [number for _, number in found] == [
-            number for _, number in sorted(written, reverse=True)
-        ]
-        assert summaries.newest(2) == summaries.newest()[:2]
-
-
-def test_no_secret_reaches_the_file(tmp_path: Path) -> None:
-    summaries = store(tmp_path)
-    answer = summaries.append(f"run {SECRET}", SECRET, f"used {SECRET}", [SECRET], NOW)
-    assert SECRET not in summaries.path.read_text()
-    assert SECRET not in repr(answer)
-    assert answer.redacted
 
 
 @pytest.mark.parametrize(
