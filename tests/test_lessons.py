@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,23 +35,6 @@ def differences(workspace: Workspace) -> list[str]:
 
 
 # --- bugs of the ancestor ---
-
-
-def test_a_boosted_memory_below_the_cut_can_rise(project: Project) -> None:
-    days = {f"a{number:02}.md": 60 for number in range(80)} | {"z.md": 1}
-    for name, age in days.items():
-        created = project.clock() - timedelta(days=age)
-        project.memory(name, f"---\ncreated_at: '{created}'\n---\n\nThe cache was too small.\n")
-    answer = project.open().memories.search("cache too small", 2)
-    assert ids(answer)[0] == "memory:z"
-
-
-def test_merge_suggestions_group_memories_and_not_their_passages(project: Project) -> None:
-    parts = [f"## Part {number}\n\n{'The same words. ' * 70}" for number in range(3)]
-    project.memory("long.md", "\n\n".join(parts))
-    workspace = project.open()
-    assert workspace.places["memory"].index.info().passages >= 3
-    assert not workspace.merges.suggest(0.0).groups
 
 
 def test_a_merge_that_cannot_finish_changes_nothing(project: Project) -> None:
@@ -101,26 +83,6 @@ def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
 # --- what users of such servers complain about ---
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"---\ntags: [a\n---\n\nneedle\n",
-        b"\xef\xbb\xbf---\r\ntype: plan\r\n---\r\nneedle\r\n",
-        b"needle caf\xe9\n",
-        b"---\n---\n---\nneedle",
-        b"---\ntype: x\ntype: y\n---\n\nneedle   \n\n\n",
-    ],
-)
-def test_indexing_never_rewrites_a_file(project: Project, data: bytes) -> None:
-    path = project.memory("hand.md", "")
-    path.write_bytes(data)
-    workspace = project.open()
-    assert ids(workspace.memories.search("needle")) == ["memory:hand"]
-    workspace.save()
-    assert path.read_bytes() == data
-    assert [other.name for other in path.parent.glob("*.md")] == ["hand.md"]
-
-
 def test_parallel_appends_all_survive(project: Project) -> None:
     project.memory("log.md", "start\n")
     memories = project.open().memories
@@ -128,30 +90,6 @@ def test_parallel_appends_all_survive(project: Project) -> None:
         list(pool.map(lambda number: memories.append("log", f"entry-{number}-"), range(40)))
     text = (project.root / ".memories/log.md").read_text(encoding="utf-8")
     assert all(text.count(f"entry-{number}-") == 1 for number in range(40))
-
-
-@pytest.mark.parametrize(
-    ("query", "language"),
-    [("有効期限", "ja"), ("연결", "ko"), ("会话超时", "zh"), ("トークン", "ja")],
-)
-def test_words_inside_unspaced_scripts_are_found(
-    project: Project, query: str, language: str
-) -> None:
-    project.memory("ja.md", "認証トークンの有効期限を確認する。\n")
-    project.memory("ko.md", "데이터베이스연결을 확인합니다.\n")
-    project.memory("zh.md", "用户登录会话超时问题。\n")
-    memories = project.open(**{"embedding.model": "none"}).memories
-    assert ids(memories.search(query)) == [f"memory:{language}"]
-
-
-MODELS = {"hash": "hash/", "all-MiniLM-L6-v2": "all-MiniLM-L6-v2/onnx-int8:", "none": "none"}
-
-
-@pytest.mark.parametrize(("model", "name"), MODELS.items())
-def test_status_names_the_embedder(project: Project, model: str, name: str) -> None:
-    project.memory("a.md", "x\n")
-    lanes = project.open(**{"embedding.model": model}).status().lanes
-    assert all(lane.embedder.startswith(name) for lane in lanes)
 
 
 # What the packages say of a model that is not there is tested in tests/search; importing them here

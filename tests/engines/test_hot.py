@@ -147,26 +147,6 @@ def test_after_a_write_only_what_it_has_changed_is_read_anew(
     assert turns == [8, 3, 1]
 
 
-def test_a_search_that_is_repeated_reads_nothing_but_the_totals(
-    database: Database, scope: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = make(database, scope)
-    index.apply([entry(f"{name}.md", f"apple {name}", f"pear {name}") for name in "abcdef"])
-    turns: list[int] = []
-    asked = Turns.ask
-
-    def ask(self: Turns, *statements: Any, **options: Any) -> Any:
-        turns.append(len(statements))
-        return asked(self, *statements, **options)
-
-    monkeypatch.setattr(Turns, "ask", ask)
-    for _ in range(3):
-        turns.clear()
-        assert len(answers(index)) == 5
-    # The totals, three filters, and the nearest vectors under four: all in one turn.
-    assert turns == [8]
-
-
 def test_a_stranger_finds_nothing_in_what_was_kept_for_others(
     database: Database, scope: int
 ) -> None:

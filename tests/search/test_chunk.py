@@ -231,22 +231,6 @@ def test_the_digest_follows_the_passage_and_not_the_place() -> None:
     assert cut(f"# U\n\n{PROSE}")[0].digest != one[0].digest
 
 
-def test_needles_at_every_depth_of_a_long_document_are_in_a_chunk() -> None:
-    parts = []
-    for number in range(400):
-        parts.append(
-            f"{'#' * (number % 4 + 1)} Section {number}"
-            if number % 7 == 0
-            else SENTENCE * (number % 23)
-        )
-        parts.append(f"needle{number:04} {SENTENCE}")
-    text = "\n\n".join(parts)
-    pieces = cut(text)
-    for number in range(400):
-        assert any(f"needle{number:04}" in piece.text for piece in pieces)
-    check_places(text, pieces)
-
-
 @pytest.mark.parametrize(
     "unit",
     [
