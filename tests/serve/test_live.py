@@ -202,18 +202,6 @@ def test_a_checkout_of_another_branch_is_followed(project: Project, serve: Serve
     assert_true_to_files(live)
 
 
-def test_a_mass_move_of_a_folder_is_followed(project: Project, serve: Serve) -> None:
-    for n in range(100):
-        project.doc(f"old/{n}.md", f"note number{n}")
-    live = serve()
-    (project.root / "docs/old").rename(project.root / "docs/new")
-    until(lambda: paths(live) == sorted(f"docs/new/{n}.md" for n in range(100)), "the move")
-    (project.root / "docs/new/7.md").write_text("edited after the move")
-    until(lambda: matched(live, "edited") == ["docs/new/7.md"], "an edit in the moved folder")
-    (project.root / "docs/new").rename(project.root / "elsewhere")
-    until(lambda: paths(live) == [], "the move out of the lane")
-
-
 @pytest.mark.parametrize("folder", ["docs", "docs/deep", ".memories", ".memories/deep"])
 def test_a_folder_may_go_and_come_back(project: Project, serve: Serve, folder: str) -> None:
     lane = "docs" if folder.startswith("docs") else "memory"
@@ -350,15 +338,6 @@ def test_a_model_that_nobody_needs_is_given_back_and_comes_back(project: Project
         assert (model.encode(["a question that was not asked before"]) == before).all()
     finally:
         live.stop()
-
-
-def test_without_watching_a_server_still_indexes_at_its_start(
-    project: Project, serve: Serve
-) -> None:
-    project.doc("a.md", "alpha")
-    live = serve(**{"watch.enabled": False})
-    assert matched(live, "alpha") == ["docs/a.md"]
-    assert live.state().watcher == "off"
 
 
 def test_one_lane_that_cannot_be_read_does_not_stop_the_other(

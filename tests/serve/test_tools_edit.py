@@ -5,7 +5,6 @@ And as a person in a terminal does.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -37,17 +36,6 @@ def content(session: Session, filename: str = "plan.md") -> str:
 
 
 # --- history, restore, rename ---
-
-
-def test_the_history_of_many_changes_fits(session: Session) -> None:
-    name = f"{'long-folder-name-' * 8}/{'long-name-' * 12}"
-    session.call("create_memory", filename=name, content="start", tags=[])
-    for number in range(60):
-        session.call("update_memory", filename=name, content=f"{number}")
-    answer = session.call("memory_history", limit=50)
-    assert len(json.dumps(answer, ensure_ascii=False)) < CLIENT_LIMIT
-    assert len(session.text("memory_history", limit=50)) < CLIENT_LIMIT
-    assert answer["omitted"] + len(answer["result"]) == 60
 
 
 # --- conflicts ---
