@@ -288,14 +288,6 @@ def themes(project: Project) -> Workspace:
     return workspace
 
 
-def test_every_mode_says_what_matched(themes: Workspace) -> None:
-    for mode, matched in (("hybrid", "both"), ("vector", "vector"), ("keyword", "keyword")):
-        best = themes.entries.search("dark mode", mode).entries[0]
-        assert (best.hit.chunk.text, best.matched_by) == (DARK, matched)
-        assert 0 < best.hit.score <= 1
-    assert found(themes, "dark mode", "keyword") == [DARK]
-
-
 def test_a_search_by_words_alone_brings_in_nothing_by_links(themes: Workspace) -> None:
     add(themes, "Zebra crossing, see [[other]]")
     themes.memories.create("other.md", "Nothing about it.", [])

@@ -27,19 +27,6 @@ def contents(workspace: Workspace, limit: int) -> list[str]:
     return [memory.hit.chunk.text for memory in workspace.recall.recall(limit=limit).memories]
 
 
-def test_what_was_remembered_within_a_second_comes_back_the_latest_first(project: Project) -> None:
-    ticking(project)
-    workspace = project.open()
-    for number in range(12):
-        workspace.recall.remember(f"note {number}")
-    newest = contents(workspace, 12)
-    assert newest == [f"note {number}" for number in reversed(range(12))]
-    # None that is older takes the place of one that is newer.
-    for limit in (1, 4):
-        assert contents(workspace, limit) == newest[:limit]
-    assert contents(project.open(), 12) == newest
-
-
 def test_all_lists_have_the_same_order(project: Project) -> None:
     ticking(project)
     workspace = project.open()

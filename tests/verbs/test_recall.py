@@ -123,18 +123,6 @@ def test_a_memory_is_named_by_local_time_and_carries_the_moment(project: Project
     assert project.open().recall.recall().memories[0].hit.document.git is None
 
 
-@pytest.mark.usefixtures("new_york")
-def test_the_day_is_that_of_the_clock_on_the_wall(project: Project) -> None:
-    project.clock = lambda: datetime(2026, 7, 2, 2, 30, 5, tzinfo=UTC)
-    memory = project.open().recall.remember("late")
-    assert memory.path.startswith(".memories/2026-07-01/223005_")
-    text = "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n"
-    project.memory("before.md", text)
-    recall = project.open().recall
-    assert contents(recall.recall(since="today")) == ["late"]
-    assert contents(recall.recall(since="yesterday")) == ["late", "the evening before"]
-
-
 def test_the_state_of_the_working_tree_is_noted_and_its_files_lead_to_the_memory(
     project: Project,
 ) -> None:
@@ -244,18 +232,6 @@ def test_without_arguments_the_newest_come_first(project: Project) -> None:
     assert contents(recall.recall(since="1w")) == found[:4]
 
 
-def test_what_does_not_fit_the_limit_is_counted(project: Project) -> None:
-    for days in range(15):
-        dated(project, f"{days}.md", days, f"{days} days", ("tags: [Even]\n", "")[days % 2])
-    recall = project.open().recall
-    assert len(recall.recall().memories) == 10
-    found = recall.recall(tags=["even", "absent"], since="1w", limit=2)
-    assert (contents(found), found.omitted) == (["0 days", "2 days"], 2)
-    for limit in (0, 51):
-        with pytest.raises(ValidationError):
-            recall.recall(limit=limit)
-
-
 def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
     dated(project, "a.md", 9, "The authentication service revokes sessions.", "tags: [auth]\n")
     for number in range(60):
@@ -264,17 +240,6 @@ def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
     assert paths(recall.recall("authentcation sesions", limit=1)) == ["a.md"]
     assert paths(recall.recall("authentication", tags=["Auth"])) == ["a.md"]
     assert "a.md" not in paths(recall.recall("authentication sessions", since="1w"))
-
-
-def test_an_id_stays_with_its_memory(project: Project) -> None:
-    own_id = project.open().recall.remember("A zebra was seen.").id
-    (path,) = project.root.glob(".memories/*/*.md")
-    path.rename(project.root / ".memories/zebra.md")
-    project.memory("plain.md", "Another zebra.\n")
-    project.memory("odd.md", "---\nid: [not, one]\n---\n\nAn odd zebra.\n")
-    answer = ask(project.open(), "recall", query="zebra")
-    ids = {memory["id"] for memory in answer["result"]}
-    assert ids == {own_id, "memory:odd", "memory:plain"}
 
 
 def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_branch(
