@@ -58,28 +58,6 @@ def test_archived_memories_do_not_come_up(project: Project, status: str) -> None
     assert ids(memories.search("sessions", archived=True)) == ["memory:old"]
 
 
-def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
-    workspace = project.open()
-    memories = workspace.memories
-    for number in range(12):
-        text = f"Note {number} on [[n{(number + 1) % 12}]] and [[src/{number}.py]]."
-        memories.create(f"n{number}", text, [f"t{number}"])
-    memories.update("n3", "Note 3 about something else, with [[src/new.py]].")
-    memories.append("n4", "And [[n3]] again.")
-    memories.delete("n5")
-    workspace.merges.merge(["n6", "n7"], "n6", "Six and seven.")
-    project.memory("tmp~", "By hand, over n8.\n").replace(project.root / ".memories/n8.md")
-    (project.root / ".memories/n9.md").rename(project.root / ".memories/moved.md")
-    workspace.sync()
-    workspace.embed()
-    assert differences(workspace) == []
-    workspace.save()
-    again = project.open().places["memory"].index.contents()
-    compared = compare(again, workspace.places["memory"].index.contents())
-    assert compared.difference == ""
-    assert workspace.memories.stats().count == 10
-
-
 # --- what users of such servers complain about ---
 
 

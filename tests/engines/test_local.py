@@ -22,7 +22,7 @@ from ragdocs.system import files
 from ragdocs.types import IndexedDocument, Link
 from ragdocs.verbs.quality.health import compare
 
-from .contract import DIM, IndexContract, axis, digest, entry
+from .contract import DIM, IndexContract, axis, entry
 from .reads import ANYTHING, counts, listed, matching
 from .wrappers import Opaque
 
@@ -192,17 +192,6 @@ def assert_same(live: LocalIndex, built: LocalIndex) -> None:
     assert live.stamps() == built.stamps()
 
 
-def test_contents_name_documents_chunks_postings_edges_and_vectors() -> None:
-    index = make(None)
-    index.apply([entry("a.md", "apple", links=(Link("src/x.py", "mentions", "see"),))])
-    fill(index, 1)
-    contents = index.contents()
-    assert [document.path for document in contents["documents"]] == ["a.md"]
-    assert ("test:a#0", "body", "appl", 1.0) in contents["postings"]
-    assert contents["edges"] == [("test:a", "ghost:src/x.py", "mentions", "see")]
-    assert contents["vectors"][0][1] == pytest.approx(vector_of(digest("apple")), abs=1e-3)
-
-
 # --- rows of the dead ---
 
 
@@ -246,19 +235,6 @@ def test_a_search_does_not_wait_for_a_save(tmp_path: Path) -> None:
     index.apply([entry("a.md", "apple"), entry("b.md", "pear")])
     assert index.save()
     assert max(index.answers.values()) > 0
-
-
-def test_rows_are_not_given_twice_after_a_restart(tmp_path: Path) -> None:
-    index = make(tmp_path)
-    index.apply([entry("a.md", "common apple"), entry("b.md", "common pear")])
-    index.apply([], ["b.md"])
-    index.save()
-    again = make(tmp_path)
-    assert again.open()
-    assert matching(again, "common pear") == ["a.md"], "a word of a removed document"
-    again.apply([entry("c.md", "plum")])
-    assert matching(again, "plum") == ["c.md"]
-    assert matching(again, "pear") == []
 
 
 def test_a_change_makes_an_index_dirty_and_a_snapshot_clean(tmp_path: Path) -> None:

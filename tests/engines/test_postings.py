@@ -188,24 +188,6 @@ def test_an_identifier_as_a_whole_counts_less_than_its_parts_together() -> None:
     assert found[0] - found[1] < found[1]
 
 
-def test_segments_and_deletions_change_no_score() -> None:
-    texts = {row: prose(row) for row in range(120)}
-    at_once, grown = Bench(), Bench()
-    at_once.apply({row: text for row, text in texts.items() if row >= 40})
-    for row in range(0, 120, 5):
-        grown.apply({n: texts[n] for n in range(row, row + 5)})
-    for row in range(0, 40, 8):
-        grown.apply({}, tuple(range(row, row + 8)))
-    assert len(grown.table._segments.opened) > len(at_once.table._segments.opened) == 1
-    for query in (prose(seed, 8) for seed in range(1000, 1020)):
-        ours = grown.match(query, 200)
-        assert [row for row, _ in ours] == at_once.rows(query, 200)
-        assert [score for _, score in ours] == pytest.approx(
-            [score for _, score in at_once.match(query, 200)], abs=1e-6
-        )
-    assert grown.table.postings() == at_once.table.postings()
-
-
 def test_consolidating_changes_the_number_of_segments_and_nothing_else() -> None:
     bench = Bench()
     for row in range(40):

@@ -71,22 +71,6 @@ def test_merged_words_are_those_of_what_is_left(
     assert merge(parts, lengths).dump() == expected_words.dump()
 
 
-def test_a_term_is_found_with_its_passages_counts_and_fields() -> None:
-    words, _ = invert(
-        [{"body": ["b", "a", "b"]}, {"title": ["b"]}, {"body": ["b"], "name": ["b", "b"]}], LENGTHS
-    )
-    occurrences = words.occurrences(words.find("b"))
-    assert occurrences.numbers.tolist() == [0, 1, 2]
-    counts, lengths = np.divmod(occurrences.codes, 256)
-    assert counts.tolist() == [2, 0, 1]
-    assert lengths.tolist() == [3, 0, 1]
-    others = {}
-    for field, positions, counts, _lengths in occurrences.others:
-        others[field] = (positions.tolist(), counts.tolist())
-    assert others == {"title": ([1], [1]), "name": ([2], [2])}
-    assert words.find("aa") == words.find("c") == words.find("") == -1
-
-
 @pytest.mark.parametrize("times", [254, 255, 256, 70_000])
 def test_a_term_may_stand_any_number_of_times_in_a_passage(times: int) -> None:
     passages = [{"body": ["rare"]}, {"body": ["often"] * times, "title": ["often"] * times}]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.engines.reads import ANYTHING, get, links_to, matching
+from tests.engines.reads import ANYTHING, links_to, matching
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import UnavailableError
@@ -23,7 +23,7 @@ from ragdocs.search import corpus as pipeline
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import FRESH, Discard, Expect, Findings, Probe, Put, Query, Scan, Source
+from ragdocs.types import FRESH, Expect, Findings, Probe, Put, Query, Scan, Source
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -406,19 +406,6 @@ def test_without_its_model_a_corpus_searches_by_words_and_says_so(
 
 
 # --- writing ---
-
-
-def test_what_is_committed_is_found_at_once_by_word_and_by_meaning(bench: Bench) -> None:
-    bench.corpus.commit([Put("a.md", "Tokens expire after an hour.", Expect.ABSENT)])
-    findings = bench.search("tokens expire")
-    assert {signal.source for signal in findings.hits[0].signals} == {"keyword", "vector"}
-    assert findings.notes == ()
-    bench.corpus.commit([Put("a.md", "Certificates are renewed."), Put("b.md", "Another one.")])
-    assert bench.matched("tokens") == []
-    assert bench.found("certificates renewed")[0] == "a.md"
-    bench.corpus.commit([Discard("a.md")])
-    assert bench.matched("certificates") == []
-    assert get(bench.index, "memory:a") is None
 
 
 def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -> None:

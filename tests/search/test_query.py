@@ -153,18 +153,6 @@ def test_a_document_is_measured_whether_it_is_found_or_not(
     assert searching.measure("zebra", "test:f03").keyword_rank == 0
 
 
-def test_documents_that_are_alike_are_found_in_pairs(tmp_path: Path) -> None:
-    encoder = HashEncoder()
-    made = LocalIndex(None, recipe="1", encoder=encoder.identity, dim=encoder.dim)
-    made.apply([entry("b.md", "pear tart", title="t"), entry("a.md", "pear tart", title="t")])
-    made.apply([entry("c.md", "something else entirely", title="u")])
-    searching = corpus(MEMORY, made, tmp_path)
-    searching.embed()
-    ((similarity, first, second),) = searching.similar(Filter(), 0.95)
-    assert (first, second) == ("test:a", "test:b")
-    assert similarity == pytest.approx(1.0, abs=1e-2)
-
-
 def test_a_query_vector_is_rounded_as_the_vectors_of_passages_are() -> None:
     vector = HashEncoder().encode(["pear tart and cider"])[0]
     rounded = half_precision(vector)

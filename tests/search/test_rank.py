@@ -98,21 +98,6 @@ def test_equal_scores_have_one_order() -> None:
     assert [choice.column for choice in chosen] == [1, 2, 0]
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True
-    )
-)
-def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
-    scored: list[tuple[float, float]],
-) -> None:
-    found = ask([hit(str(n), score, days) for n, (score, days) in enumerate(scored)], limit=20)
-    original = {str(n): score for n, (score, _) in enumerate(scored)}
-    order = names(found)
-    for above, below in pairwise(order):
-        assert original[below] <= original[above] * 1.2 + 1e-9
-
-
 measures = st.integers(0, 4)
 
 

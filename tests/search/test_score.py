@@ -173,15 +173,6 @@ def test_a_least_score_only_cuts(both: Said, least: float) -> None:
     assert shown(both, query=query) == [pair for pair in shown(both) if pair[1] >= least]
 
 
-@given(st.lists(st.integers(0, 30), unique=True, min_size=2), st.floats(0.1, 1))
-def test_equal_scores_have_one_order(keys: list[int], score: float) -> None:
-    equal = dict.fromkeys(keys, (score, score))
-    assert [key for key, _ in shown(equal)] == sorted(keys)
-    together = settle(equal, [[key] for key in sorted(keys)], Ranking())
-    ordered = rank.best_first(together.scores.totals, together.documents)
-    assert ordered == list(range(len(keys)))
-
-
 @given(said, boosts)
 def test_links_never_lift_a_score_above_one_nor_lower_any(
     both: Said, links: list[tuple[int, float]]

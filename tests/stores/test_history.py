@@ -27,12 +27,6 @@ def kept(store: History, path: str, text: str, at: datetime = NOW) -> str:
     return version_of(text.encode())
 
 
-def test_kept_bytes_come_back_exactly(tmp_path: Path) -> None:
-    data = bytes(range(256))
-    History(tmp_path).keep([Step("a.md", data, None)], "delete", NOW)
-    assert History(tmp_path).recover(version_of(data)) == data
-
-
 def test_equal_texts_are_kept_once_and_logged_twice(tmp_path: Path) -> None:
     store = History(tmp_path)
     kept(store, "a.md", "same")
