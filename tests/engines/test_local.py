@@ -270,18 +270,6 @@ def test_a_search_leaves_the_files_of_whoosh_on_disk(tmp_path: Path) -> None:
     assert resident_kb(".words", tmp_path) == 0, "what was read of the words is given back"
 
 
-def test_an_opened_index_takes_documents_with_and_without_passages(tmp_path: Path) -> None:
-    index = make(tmp_path, private=tmp_path)
-    index.apply([entry("a.md", "apple")])
-    index.save()
-    again = make(tmp_path, private=tmp_path)
-    assert again.open()
-    again.apply([entry("empty.md")])
-    again.apply([entry("b.md", "pear")])
-    assert matching(again, "apple") == ["a.md"]
-    assert matching(again, "pear") == ["b.md"]
-
-
 def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
     index = make(tmp_path)
     index.apply(

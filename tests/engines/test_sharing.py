@@ -69,13 +69,6 @@ def test_a_reader_who_would_change_what_it_reads_is_told() -> None:
         pass
 
 
-def test_a_search_does_not_wait_for_another() -> None:
-    index = make(None)
-    index.apply([entry("a.md", "apple")])
-    with index.snapshot(), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(found, index, "apple").result(10)
-
-
 def found(index: LocalIndex, text: str) -> dict[str, float]:
     """Map each passage that has one of the words to its score."""
     scores = {}

@@ -13,8 +13,6 @@ import pytest
 from tests.asking import ask
 
 from ragdocs.engines.local.index import LocalIndex
-from ragdocs.verbs.quality.health import compare
-from ragdocs.workspace import Workspace
 
 from .test_snapshot import live, sign
 
@@ -78,27 +76,3 @@ def test_without_a_usable_index_the_files_give_the_same_answers(project: Project
             assert isinstance(place.index, LocalIndex)
             assert place.index._directory != folder or not place.index.open()
     assert answers(project) == expected
-
-
-def test_the_memory_index_lies_where_the_design_says(project: Project) -> None:
-    plant(project)
-    answers(project)
-    folder = project.root / ".memories" / "indices"
-    assert live(folder).joinpath("vector/docstore.json").is_file()
-    assert (folder / ".gitignore").read_text() == "*\n"
-    assert {path.name for path in (project.root / "docs").iterdir()} == {"auth.md", "setup.md"}
-
-
-def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> None:
-    plant(project)
-    answers(project)
-    workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
-    workspace.load()
-    for place in workspace.places.values():
-        assert place.index.info().passages > place.index.info().vectors == 0
-    assert all(report.changed == report.added == 0 for report in workspace.sync().values())
-    workspace.embed()
-    for place in workspace.places.values():
-        assert place.index.info().vectors == place.index.info().passages > 0
-        rebuilt = workspace.rebuilt(place.corpus.lane.name)
-        assert not compare(place.index.contents(), rebuilt.contents()).difference

@@ -81,19 +81,6 @@ def test_a_graph_of_vectors_that_have_moved_since_is_not_adopted(table: VectorTa
     assert table.method == "exact"
 
 
-def test_a_stored_graph_comes_back_with_its_vectors(table: VectorTable) -> None:
-    data, graph, rows = table.dump()
-    restored = VectorTable.restore(data, graph, rows, DIM)
-    assert restored.method == table.method
-    restored.open()
-    allowed = np.ones(COUNT, dtype=np.bool_)
-    for query in cloud(10, seed=5):
-        again, products = restored.nearest(query, 10, allowed)
-        before, products_before = table.nearest(query, 10, allowed)
-        assert again.tolist() == before.tolist()
-        assert products.tolist() == products_before.tolist()
-
-
 def test_stored_vectors_stay_in_their_file(table: VectorTable) -> None:
     data, graph, rows = table.dump()
     restored = VectorTable.restore(data, graph, rows, DIM)

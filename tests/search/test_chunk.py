@@ -86,11 +86,6 @@ def test_lines_are_those_of_the_file_below_its_frontmatter() -> None:
     check_places(text, pieces, offset=4)
 
 
-def test_windows_line_ends_change_neither_text_nor_lines_nor_digest() -> None:
-    text = f"# One\n\n{PROSE}\n\n```\ncode\n```\n\n## Two\n\n{PROSE}\n"
-    assert cut(text.replace("\n", "\r\n")) == cut(text)
-
-
 def test_a_heading_without_text_opens_its_first_child() -> None:
     assert outline(f"# Guide\n\n## Part\n\n### Deep\n\n{PROSE}\n\n## Other\n\n{PROSE}") == [
         ("Guide", "Part", "Deep"),
@@ -207,14 +202,6 @@ def test_restructured_text_is_cut_at_underlined_headings_and_plain_text_at_parag
     assert outline(text, "a.rst") == [("Guide",), ("Guide", "Part"), ("Guide", "Other")]
     plain = cut(f"# no heading\n\n{SENTENCE * 10}\n\nTitle\n=====\n\n{SENTENCE * 10}", "a.txt")
     assert [piece.headings for piece in plain] == [(), ()]
-
-
-def test_metadata_that_was_refused_is_found_as_text_and_makes_no_headings() -> None:
-    text = f"---\n# comment\ntags: [unclosed\n---\n\n# Title\n\n{PROSE}"
-    pieces = cut(text)
-    assert "tags: [unclosed" in pieces[0].text
-    assert {piece.headings for piece in pieces} <= {(), ("Title",)}
-    check_places(text, pieces)
 
 
 def test_the_passage_says_where_a_chunk_stands_without_repeating_the_title() -> None:

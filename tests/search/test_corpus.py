@@ -429,16 +429,6 @@ def test_a_passage_is_not_weaker_for_waiting_for_its_vector(bench: Bench) -> Non
     assert best.score == pytest.approx(by_words.score, abs=0.001)
 
 
-def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:
-    for n in range(pipeline.FIRST_BATCH + 50):
-        bench.write(f"{n}.md", f"note {n}")
-    notes: list[tuple[str, ...]] = []
-    bench.corpus.sync(progress=lambda *_: notes.append(bench.search("note").notes))
-    state = "50 files are new or changed and not searched yet"
-    assert notes[0][0] == f"still indexing: {state}; ask again to search them too"
-    assert not any("still indexing" in note for note in notes[-1])
-
-
 def test_a_commit_reads_nothing_but_what_it_wrote(bench: Bench) -> None:
     for n in range(10):
         bench.write(f"{n}.md", f"note {n}")

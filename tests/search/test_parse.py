@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragdocs.lanes import DOCS, MEMORY, Lane
 from ragdocs.search.parse import parse
-from ragdocs.types import Document, GitContext, Link, Parsed, Source
+from ragdocs.types import Document, GitContext, Parsed, Source
 
 
 def read(text: str, path: str = "notes/auth-plan.md", lane: Lane = MEMORY) -> Parsed:
@@ -25,30 +25,6 @@ def card(text: str, path: str = "notes/auth-plan.md", lane: Lane = MEMORY) -> Do
 
 def problems(text: str, lane: Lane = MEMORY) -> list[str]:
     return list(card(text, lane=lane).problems[1:])
-
-
-def test_the_memory_of_the_design_is_read_whole() -> None:
-    parsed = read(
-        '---\ntype: "plan"\nstatus: "active"\ntags: ["refactor", "auth"]\ncreated_at: "2025-01-10T10:00:00Z"\n---\n\n'
-        "Plan to refactor [[src/auth.py]] to use JWT tokens.\n"
-    )
-    document = parsed.document
-    assert document.id == "memory:notes/auth-plan"
-    assert (document.kind, document.status, document.tags) == (
-        "plan",
-        "active",
-        ("refactor", "auth"),
-    )
-    assert document.created_at == datetime(2025, 1, 10, 10, tzinfo=UTC)
-    assert document.links == (
-        Link("src/auth.py", "mentions", "Plan to refactor [[src/auth.py]] to use JWT tokens."),
-    )
-    assert (document.version, document.modified_at) == ("v1", datetime(2025, 1, 1, tzinfo=UTC))
-    assert document.problems == ("bad UTF-8",)
-    assert (parsed.first_line, parsed.body) == (
-        7,
-        "\nPlan to refactor [[src/auth.py]] to use JWT tokens.\n",
-    )
 
 
 def test_everything_in_the_frontmatter_is_optional() -> None:
@@ -217,13 +193,6 @@ def test_an_unknown_type_is_kept_and_reported_only_where_one_may_write() -> None
     assert "unknown type 'Idea'" in problems(text)[0]
     assert problems(text, DOCS) == []
     assert problems("---\ntype: Plan\n---\n") == []
-
-
-def test_near_misses_of_links_are_problems_with_the_line_in_the_file() -> None:
-    assert problems("---\ntype: plan\n---\n\nsee [src/auth.py] and [[./x.md]]\n") == [
-        "line 5: [src/auth.py] is not a link; write [[src/auth.py]]",
-        "line 5: [[./x.md]] is not a link; write [[x.md]]",
-    ]
 
 
 @pytest.mark.parametrize(

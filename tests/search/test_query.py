@@ -126,33 +126,6 @@ def test_a_search_is_the_same_with_keys_that_say_nothing(
         assert expected.hits or expected.notes
 
 
-def test_the_order_in_which_documents_came_changes_no_answer(tmp_path: Path) -> None:
-    answers = []
-    for ordered in (entries(), sorted(entries(), key=lambda one: one.document.path)):
-        searching = corpus(MEMORY, indexed(ordered), tmp_path)
-        searching.embed()
-        answers.append([essence(searching.search(query, NOW)) for query in QUERIES.values()])
-    assert answers[0] == answers[1]
-
-
-@pytest.mark.parametrize(
-    ("passage_id", "lines"), [("", None), ("test:f03#2", "3-3"), ("test:none", None)]
-)
-def test_a_document_is_measured_whether_it_is_found_or_not(
-    passage_id: str, lines: str | None, index: LocalIndex, tmp_path: Path
-) -> None:
-    searching = corpus(DOCS, index, tmp_path)
-    searching.embed()
-    measured = searching.measure("cider zebra", "test:f03", passage_id)
-    found = searching.measure("fig", "test:f03")
-    assert found.words == ("fig",)
-    assert found.keyword_rank > 0
-    if lines:
-        assert f"{measured.passage.start_line}-{measured.passage.end_line}" == lines
-    assert measured.meaning_rank > 0
-    assert searching.measure("zebra", "test:f03").keyword_rank == 0
-
-
 def test_a_query_vector_is_rounded_as_the_vectors_of_passages_are() -> None:
     vector = HashEncoder().encode(["pear tart and cider"])[0]
     rounded = half_precision(vector)

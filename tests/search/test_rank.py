@@ -164,15 +164,3 @@ def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_
             abs(hits[one.column][1] + sum(signal.share for signal in one.signals) - one.score)
             < 1e-9
         )
-
-
-def test_of_equals_the_more_important_and_the_surer_come_first() -> None:
-    def ranked(importance: float, confidence: float) -> list[str]:
-        plain, special = hit("a", 0.5), hit("b", 0.5)
-        document = replace(special[0], importance=importance, confidence=confidence)
-        return names(ask([plain, (document, *special[1:])]))
-
-    assert ranked(8, 1) == ["b", "a"]
-    assert ranked(5, 1) == ["a", "b"]
-    assert ranked(1, 1) == ["a", "b"]
-    assert ranked(6, 0.2) == ["a", "b"]

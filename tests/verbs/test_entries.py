@@ -26,7 +26,6 @@ from tests.asking import ask
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
 from ragdocs.stores.access import SqliteAccessLog
-from ragdocs.types import ENTRY_KINDS
 from ragdocs.verbs.memories.entries import MOST_EARNED, earned
 from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 
@@ -623,10 +622,3 @@ def test_a_file_above_the_cap_is_left_out_and_reported(project: Project) -> None
     with pytest.raises(ValidationError, match="larger than"):
         add(workspace, "x" * 2000)
     assert len(found(project.open(), "wombat")) == 2
-
-
-def test_every_type_of_entry_is_a_known_type_of_memory(project: Project) -> None:
-    for kind in ENTRY_KINDS:
-        project.memory(f"{kind}.md", f"---\ntype: {kind}\n---\n\nWords.\n")
-    documents = project.open().corpus("memory").documents()
-    assert not any(document.problems for document in documents)

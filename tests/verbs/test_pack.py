@@ -60,14 +60,6 @@ def test_a_pack_is_never_longer_than_asked_and_always_the_same(
     assert ("## Left out" in text) is bool(left_out), "however small it is"
 
 
-@given(st.lists(PIECES, min_size=1, max_size=6))
-def test_with_room_for_everything_nothing_is_left_out(pieces: list[Piece]) -> None:
-    text, left_out = assemble(HEAD, [Section("one", "Heading", 0.1, pieces)], NOW, 100_000)
-    assert left_out == []
-    assert "## Left out" not in text
-    assert text.count("- title") >= len(pieces)
-
-
 @given(TEXTS, st.integers(0, 300))
 def test_a_text_is_cut_between_lines_or_words_and_says_so(text: str, room: int) -> None:
     short = shorten(text, room)

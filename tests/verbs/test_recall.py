@@ -123,25 +123,6 @@ def test_a_memory_is_named_by_local_time_and_carries_the_moment(project: Project
     assert project.open().recall.recall().memories[0].hit.document.git is None
 
 
-def test_the_state_of_the_working_tree_is_noted_and_its_files_lead_to_the_memory(
-    project: Project,
-) -> None:
-    repository(project.root, "feature/oauth")
-    project.write("src/auth.py", "x\n")
-    workspace = project.open()
-    workspace.recall.remember("Chose OAuth2.")
-    (memory,) = workspace.recall.recall().memories
-    noted = memory.hit.document.git
-    assert noted
-    assert (noted.branch, noted.dirty) == ("feature/oauth", True)
-    assert noted.files_changed == ("src/auth.py",)
-    assert re.fullmatch("[0-9a-f]{7,12}", noted.commit)
-    (hit,) = workspace.memories.linked("", "src/auth.py").hits
-    assert hit.links[0].kind == "touches"
-    assert "on feature/oauth" in hit.links[0].context
-    assert workspace.memories.linked("", "rc/auth.py").hits == ()
-
-
 def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     repository(project.root)
     mark = project.root.parent / "ran"

@@ -17,7 +17,6 @@ from tests.conftest import NOW
 from tests.plain_git import plain_git
 
 from ragdocs.errors import ConfigError, NotFoundError, ParseError, ValidationError
-from ragdocs.verbs.context import scope
 from ragdocs.verbs.context.repo import Repository
 from ragdocs.workspace import Workspace
 
@@ -380,14 +379,6 @@ def test_a_branch_is_copied_to_another_which_keeps_what_it_has(
     with pytest.raises(NotFoundError, match=r"nosuchbranch.*Branches with items: main"):
         repository.copy("nosuchbranch", "new")
     assert not list((project.root / ".memories/repo").glob("new*"))
-
-
-def test_every_branch_has_a_folder_of_its_own() -> None:
-    names = ["main", "", "Main", "feature/x", "feature-x", "all-branches", "con", "nul", "ä", "ö"]
-    names += ["a" * 300, "a" * 301]
-    labels = [scope.label(name) for name in names]
-    assert len({label.casefold() for label in labels}) == len(names)
-    assert labels[:2] == ["main", "all-branches"]
 
 
 def _upsert(root: str, number: int) -> None:
