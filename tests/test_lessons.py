@@ -6,7 +6,6 @@ One test each, unless a contract suite or a golden file already holds it.
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,15 +58,6 @@ def test_archived_memories_do_not_come_up(project: Project, status: str) -> None
 
 
 # --- what users of such servers complain about ---
-
-
-def test_parallel_appends_all_survive(project: Project) -> None:
-    project.memory("log.md", "start\n")
-    memories = project.open().memories
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: memories.append("log", f"entry-{number}-"), range(40)))
-    text = (project.root / ".memories/log.md").read_text(encoding="utf-8")
-    assert all(text.count(f"entry-{number}-") == 1 for number in range(40))
 
 
 # What the packages say of a model that is not there is tested in tests/search; importing them here

@@ -23,7 +23,7 @@ from ragdocs.types import IndexedDocument, Link
 from ragdocs.verbs.quality.health import compare
 
 from .contract import DIM, IndexContract, axis, entry
-from .reads import ANYTHING, counts, listed, matching
+from .reads import ANYTHING, counts, matching
 from .wrappers import Opaque
 
 KEY = b"k" * 32
@@ -268,17 +268,6 @@ def test_a_search_leaves_the_files_of_whoosh_on_disk(tmp_path: Path) -> None:
     assert matching(again, "apple") == ["a.md"]
     assert resident_kb(".seg", tmp_path) == 0
     assert resident_kb(".words", tmp_path) == 0, "what was read of the words is given back"
-
-
-def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
-    index = make(tmp_path)
-    index.apply(
-        [entry("caf\udce9.md", "apple", links=(Link("src/caf\udce9.py", "mentions", "x"),))]
-    )
-    index.save()
-    again = make(tmp_path)
-    assert again.open()
-    assert listed(again) == listed(index)
 
 
 def test_searches_go_on_while_many_texts_are_added() -> None:

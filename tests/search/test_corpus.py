@@ -336,20 +336,6 @@ def test_an_interrupted_embedding_resumes_where_it_stopped(bench: Bench, tmp_pat
     assert again.corpus.notes() == ()
 
 
-def test_progress_tells_how_far_indexing_and_embedding_are(bench: Bench) -> None:
-    for n in range(250):
-        bench.write(f"{n}.md", f"note {n}")
-    told: list[tuple[str, int, int]] = []
-    bench.corpus.sync(progress=lambda *step: told.append(step))
-    assert told[-1] == ("indexing", 250, 250)
-    assert len(told) > 1
-    assert told == sorted(told)
-    told.clear()
-    bench.corpus.embed(lambda *step: told.append(step))
-    assert told[-1] == ("embedding", 250, 250)
-    assert told == sorted(told)
-
-
 def test_needles_at_every_depth_are_found_by_word_and_by_meaning(bench: Bench) -> None:
     chooser = random.Random(7)
     words = [

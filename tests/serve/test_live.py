@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -19,11 +18,8 @@ from tests.plain_git import plain_git
 from tests.serve.windows import until
 
 from ragdocs.engines.local.index import LocalIndex
-from ragdocs.protocols import Vectors
-from ragdocs.search.calibration import UNRELATED
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.minilm import MINILM, OnnxEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
@@ -255,39 +251,6 @@ def test_memories_made_after_the_start_are_found(project: Project, serve: Serve)
     until(lambda: matched(live, "first", "memory") == ["first.md"], "the first memory")
     project.memory("second.md", "the second")
     until(lambda: matched(live, "second", "memory") == ["second.md"], "the second memory")
-
-
-def count_encoding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    encoded: list[str] = []
-    encode = HashEncoder.encode
-
-    def counting(self: HashEncoder, texts: Sequence[str]) -> Vectors:
-        encoded.extend(texts)
-        return encode(self, texts)
-
-    monkeypatch.setattr(HashEncoder, "encode", counting)
-    return encoded
-
-
-def test_a_storm_of_touches_encodes_nothing_again(
-    project: Project, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoded = count_encoding(monkeypatch)
-    files = [project.doc(f"{n}.md", f"note number{n}") for n in range(200)]
-    live = serve()
-
-    def passages() -> list[str]:
-        return [text for text in encoded if text not in UNRELATED]
-
-    until(lambda: len(passages()) == 200, "the first vectors")
-    for turn in range(5):
-        for file in files:
-            save_by_rename(file, file.read_text())
-            os.utime(file, (turn, turn))
-    project.doc("sentinel.md", "sentinel")
-    until(lambda: len(passages()) > 200, "the sentinel")
-    assert passages()[200:] == ["Sentinel\nsentinel"]
-    assert live.workspace().places["docs"].index.info().vectors == 201
 
 
 # --- the life of a server ---
