@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+# Words of a text that somebody pastes as a question.
+PASTED_WORDS = 120
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
@@ -51,6 +54,21 @@ class Labelled:
                 kept.append(document)
                 room -= is_other
         return replace(self, documents=kept, questions=asked)
+
+    def pasted(self, most: int) -> Labelled:
+        """Cut a piece out of some long documents: each looks for the rest of its document."""
+        long = [one for one in self.documents if len(one.text.split()) >= 2 * PASTED_WORDS]
+        chosen = {one.id for one in _spread(long, most)}
+        documents = []
+        questions = []
+        for document in self.documents:
+            rest = document.text
+            if document.id in chosen:
+                rest, piece = _without_piece(rest)
+                questions.append(replace(document, title="", text=piece))
+            documents.append(replace(document, text=rest))
+        grades = {question.id: {question.id: 1} for question in questions}
+        return replace(self, documents=documents, questions=questions, grades=grades)
 
 
 def parser(name: str, description: str | None, page: str) -> argparse.ArgumentParser:
@@ -96,6 +114,15 @@ def _items(path: Path) -> Iterator[Item]:
         for line in lines:
             row = json.loads(line)
             yield Item(row["_id"], row.get("title") or "", row["text"], row.get("metadata") or {})
+
+
+def _without_piece(text: str) -> tuple[str, str]:
+    """Return a text without the words in its middle, and these words."""
+    places = [found.start() for found in re.finditer(r"\S+", text)]
+    first = len(places) // 2
+    last = min(len(places) - 1, first + PASTED_WORDS)
+    start, stop = places[first], places[last]
+    return text[:start] + text[stop:], text[start:stop]
 
 
 def _spread(questions: Sequence[Item], most: int) -> Sequence[Item]:

@@ -1,4 +1,4 @@
-"""Measures living links: what drift costs a search, and what affected texts cost."""
+"""Measures living links: what drift costs a search, what affected texts cost and how right they are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import _corpora
+from bench import _corpora, _replay
 from bench._corpora import MODULES, Corpus
 from bench._measure import Row, cost, each, figure, table
 
 from ragdocs.verbs.living.affected import Affected
 
-PARTS = ("search", "affected")
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("search", "affected", "replay")
 SIGNED = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 
 
@@ -25,13 +26,18 @@ def main() -> None:
         work = Path(scratch).resolve()
         _corpora.enter(work)
         rows: list[Row] = []
-        memories = _corpora.generate(work, "memory", options.size)
-        _add_code(memories)
-        if "search" in chosen:
-            rows += _search(memories, options.repeats)
-        if "affected" in chosen:
-            rows += _affected(memories, options.files)
-        print(table(rows))
+        if {"search", "affected"} & {*chosen}:
+            memories = _corpora.generate(work, "memory", options.size)
+            _add_code(memories)
+            if "search" in chosen:
+                rows += _search(memories, options.repeats)
+            if "affected" in chosen:
+                rows += _affected(memories, options.files)
+        if rows:
+            print(table(rows))
+        if "replay" in chosen:
+            for place in (ROOT, *options.repository):
+                print(_replay.report(work, place, options.commits, options.last), end="\n\n")
 
 
 def _options() -> argparse.Namespace:
@@ -42,6 +48,15 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--repeats", type=int, default=200, help="searches that are measured")
     parser.add_argument("--files", type=int, default=200, help="files of the diff")
+    parser.add_argument(
+        "--repository",
+        type=Path,
+        action="append",
+        default=[],
+        help="another clone whose history is replayed",
+    )
+    parser.add_argument("--commits", type=int, default=100, help="commits that are replayed")
+    parser.add_argument("--last", default="HEAD", help="the last of them")
     return parser.parse_args()
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from bench import _baselines, _corpora, _labelled, _projects, _report
+from bench import _baselines, _corpora, _labelled, _precision, _projects, _report
 from bench._labelled import Labelled
 from bench._measure import grid
 from bench._projects import Project
@@ -67,10 +67,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
+        if options.precision:
+            sets = [_sample(_labelled.read(folder), options) for folder in folders]
+            print(_precision.table(_precision.gains(sets, work)))
+            return
         outcomes = []
+        pasted = []
         for folder in folders:
-            chosen = _sample(_labelled.read(folder), options)
+            chosen = _labelled.read(folder)
+            if options.pasted:
+                long = chosen.pasted(options.pasted)
+                pasted += _asked_by_words(_projects.write(long, work / f"{folder.name}-pasted"))
+                continue
+            chosen = _sample(chosen, options)
             outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
+    if options.pasted:
+        print(_pasted_table(pasted))
+        return
     parts = (_table, _engines, _slices, _by_length, _only_by_meaning, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
@@ -116,6 +129,40 @@ def _outcome(project: Project) -> Outcome:
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     lengths = [len(question.text.split()) for question in project.chosen.questions]
     return Outcome(name, kinds, lengths, chunks, found)
+
+
+def _asked_by_words(project: Project) -> list[Outcome]:
+    """Ask pasted texts by words alone, if the set has documents long enough and bm25s is there."""
+    questions = project.chosen.questions
+    if not questions:
+        return []
+    project.corpus.sync()
+    plain = _baselines.bm25s(project)
+    if plain is None:
+        raise SystemExit(f"ABSENT: another keyword engine, {_baselines.INSTALL}")
+    found: dict[str, list[Measures]] = {WORDS: [], BM25S: []}
+    for question in questions:
+        grades = project.chosen.grades[question.id]
+        ways = {WORDS: project.find(question, (0.0, 1.0)), BM25S: plain(question)}
+        for way, documents in ways.items():
+            found[way].append(measure(documents[:DEEP], grades))
+    lengths = [len(question.text.split()) for question in questions]
+    _labelled.say(f"{project.chosen.name:14} {len(questions):,} pasted texts")
+    return [Outcome(project.chosen.name, [""] * len(questions), lengths, 0, found)]
+
+
+def _pasted_table(outcomes: Sequence[Outcome]) -> str:
+    lines = []
+    for outcome in outcomes:
+        gained = outcome.gain(WORDS, BM25S)
+        means = f"{outcome.mean(WORDS):.4f}", f"{outcome.mean(BM25S):.4f}"
+        lines.append((outcome.name, f"{len(outcome.lengths):,}", *means, str(gained), _p(gained)))
+    words = (
+        f"nDCG@10 of words alone: {_labelled.PASTED_WORDS} words cut out of the middle of a "
+        "document look for the rest of it."
+    )
+    head = ("set", "pasted texts", WORDS, BM25S, "ours - it", "p")
+    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
@@ -291,6 +338,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--documents", type=int, help="documents a set at most, with all answers")
     parser.add_argument("--queries", type=int, help="questions a set at most")
+    parser.add_argument(
+        "--precision",
+        action="store_true",
+        help="instead, compare the built-in encoder with the same model in full precision",
+    )
+    parser.add_argument(
+        "--pasted", type=int, help="instead, ask so many pieces of documents by words alone"
+    )
     return parser.parse_args()
 
 

@@ -83,3 +83,13 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     cells = {line[1].strip(): [cell.strip() for cell in line[2:8]] for line in reversed(lines)}
     assert cells["pages"] == ["2", "1", *["1.0000"] * 4]
     assert cells["talks"] == ["1", "1", *["1.0000"] * 4]
+    printed = run("silence", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
+    rows = [line.split("|") for line in printed.splitlines() if line.startswith("| pages")]
+    right_first, floor, everyday, refused, refused_right, without = (
+        cell.strip() for cell in rows[0][3:9]
+    )
+    assert right_first == "100.0%"
+    # Two of the everyday questions are about cats.
+    assert (floor, everyday) == ("0.36", "1.7%")
+    assert (refused, refused_right) == ("0.0%", "0.0%")
+    assert without == "100.0%"
