@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.http.site import make_token, serving
-from tests.serve.conftest import until
+from tests.serve.windows import until
 
 if TYPE_CHECKING:
     from tests.conftest import Project

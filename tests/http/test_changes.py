@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.http.site import Site, make_token, serving
 from tests.http.test_mcp import ACCEPT, HELLO
-from tests.serve.conftest import until
+from tests.serve.windows import until
 
 if TYPE_CHECKING:
     import http.client

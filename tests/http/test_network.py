@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.faults.nursery import Forked, shared_nursery
 from tests.http.site import Site, make_token, serving
-from tests.serve.conftest import until
+from tests.serve.windows import until
 
 from ragdocs.project import registry
 

@@ -60,15 +60,6 @@ def own(root: Path) -> str:
     return repository_id(root, git.branch(root))
 
 
-def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
-    tree = repository.parent / "tree"
-    plain_git(repository, "worktree", "add", "--detach", str(tree))
-    assert repository_id(tree) == repository_id(repository)
-    assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
-    plain_git(repository, "checkout", "--detach")
-    assert own(tree) == own(repository)
-
-
 def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
     repository: Path,
 ) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,8 +18,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent, Tool
 from tests.faults.nursery import shared_nursery
-from tests.serve.windows import servers
+from tests.serve.windows import servers, until
 
+from ragdocs.serve.cli import app as cli
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.server import ToolServer
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tests.conftest import Project
 
     Connect = Callable[..., "Session"]
+    Run = Callable[..., tuple[int, str, str]]
 
 
 class Session:
@@ -104,14 +106,6 @@ class Session:
         return self._client.instructions or ""
 
 
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
-    """Look until something is so, and fail when it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        threading.Event().wait(0.02)
-
-
 def text_of(result: CallToolResult) -> str:
     assert len(result.content) == 1
     assert isinstance(result.content[0], TextContent)
@@ -163,6 +157,27 @@ def connect(project: Project) -> Iterator[Connect]:
             return Session(portal, entered)
 
         yield open_session
+
+
+@pytest.fixture
+def run(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Run commands in the project of the test; return exit code, output and errors."""
+
+    def run(*words: str, stdin: str = "", root: Path = project.root) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = cli.main([*words, "--project", str(root), "--set", "embedding.model=hash"])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def answer(result: tuple[int, str, str]) -> Any:
+    """Return what a command printed as JSON; it must have succeeded."""
+    assert result[0] == 0, result[2]
+    return json.loads(result[1])
 
 
 @pytest.fixture

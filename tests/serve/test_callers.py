@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.plain_git import plain_git
 from tests.serve.windows import PATIENCE, Window, servers, until
 
 from ragdocs.caller import Caller, begin
@@ -42,7 +43,7 @@ EAST, WEST = "Pacific/Kiritimati", "Etc/GMT+12"
 @pytest.fixture
 def shared(served: Project) -> Project:
     served.write("config.toml", CONFIG)
-    subprocess.run(["git", "init", "-q", "-b", "topic", str(served.root)], check=True)
+    plain_git(served.root, "init", "-b", "topic")
     return served
 
 

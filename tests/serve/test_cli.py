@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.serve.conftest import answer
 
 from ragdocs.serve.cli import app as cli
 from ragdocs.stores.files.store import FileStore
@@ -18,23 +17,7 @@ from ragdocs.types import Source
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
-    def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = cli.main(
-            [*arguments, "--project", str(project.root), "--set", "embedding.model=hash"]
-        )
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    from tests.serve.conftest import Run
 
 
 @pytest.fixture
@@ -42,11 +25,6 @@ def enabled(project: Project) -> Project:
     project.write("config.toml", "[memory]\nenabled = true\n")
     project.doc("auth.md", "# Authentication\n\nTokens are refreshed every quarter of an hour.\n")
     return project
-
-
-def answer(result: tuple[int, str, str]) -> Any:
-    assert result[0] == 0, result[2]
-    return json.loads(result[1])
 
 
 def test_a_project_is_set_up_indexed_and_searched(project: Project, run: Run) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.serve.conftest import answer
 
-from ragdocs.serve.cli import app as cli
 from ragdocs.verbs.quality import questions as known_items
 
 if TYPE_CHECKING:
     from tests.conftest import Project
+    from tests.serve.conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 SUBJECTS = {
     "bread": "The baker kneads the sourdough slowly and leaves the loaf in a cold cellar to rise.",
     "ships": "A schooner carries barrels of tar across the northern harbour before autumn storms.",
@@ -25,14 +25,8 @@ SUBJECTS = {
 
 
 @pytest.fixture
-def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        settings = ["--project", str(project.root), "--set", "embedding.model=hash"]
-        code = cli.main(["eval", *arguments, *settings])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def run(run: Run) -> Run:
+    return partial(run, "eval")
 
 
 @pytest.fixture
@@ -46,11 +40,6 @@ def library(project: Project) -> Project:
         )
         project.doc(f"{name}.md", text)
     return project
-
-
-def answer(result: tuple[int, str, str]) -> Any:
-    assert result[0] == 0, result[2]
-    return json.loads(result[1])
 
 
 def test_questions_are_made_from_headings_links_and_sentences_and_their_variants(

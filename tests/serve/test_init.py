@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests import shapes
+from tests.plain_git import plain_git
 from tests.shapes import plant
 
 from ragdocs.config import KEYS, load
@@ -81,12 +82,11 @@ def test_a_second_time_nothing_changes(root: Path, environ: dict[str, str]) -> N
 
 
 def test_git_does_not_see_the_index(root: Path, environ: dict[str, str]) -> None:
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    plain_git(root, "init")
     init(root, environ)
     (root / ".memories" / "indices" / "generation").touch()
     (root / ".memories" / "plan.md").touch()
-    command = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=all"]
-    seen = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    seen = plain_git(root, "status", "--porcelain", "--untracked-files=all")
     assert seen.split() == ["??", ".memories/plan.md", "??", "config.toml"]
 
 
@@ -183,60 +183,34 @@ def settings_of(root: Path, environ: dict[str, str]) -> tuple[set[str], set[str]
     return set(docs.include), set(docs.exclude)
 
 
-@pytest.mark.parametrize(
-    ("shape", "count", "include", "exclude"),
-    [
-        (shapes.OBSIDIAN, 16, {"**/*.md"}, set()),
-        (shapes.NEXT, 15, {"docs/**/*.mdx", "packages/next/**/*.md", "*.md"}, set()),
-        (shapes.ASCIIDOCTOR, 8, {"docs/**/*.adoc", "*.adoc"}, set()),
-        (
-            shapes.LANGCHAIN,
-            13,
-            {"docs/**/*.mdx", "docs/**/*.ipynb", "docs/**/*.html", "*.md"},
-            set(),
-        ),
-        (shapes.ASTRO, 9, {"src/content/docs/en/**/*.mdx", "*.md"}, set()),
-        (shapes.VUE, 12, {"src/**/*.md", "*.md"}, set()),
-        (shapes.DJANGO, 9, {"docs/**/*.txt", "*.rst"}, {"docs/**/requirements.txt"}),
-        (shapes.PACKAGE, 1, {"*.md"}, set()),
-        (
-            shapes.MONOREPO,
-            12,
-            {"packages/**/*.md", "*.md"},
-            {"packages/**/CHANGELOG.md", "packages/**/test/**", "packages/**/vendor/**"},
-        ),
-        (
-            shapes.DOCUSAURUS,
-            3,
-            {"docs/**/*.md", "*.md"},
-            {"README.ja.md", "README_CN.md"},
-        ),
-    ],
-    ids=[
-        "obsidian",
-        "next",
-        "asciidoctor",
-        "langchain",
-        "astro",
-        "vue",
-        "django",
-        "package",
-        "monorepo",
-        "docusaurus",
-    ],
-)
+# How many files of a project are read, and the globs that are written for it.
+CHOSEN = {
+    "OBSIDIAN": (16, "**/*.md", ""),
+    "NEXT": (15, "docs/**/*.mdx packages/next/**/*.md *.md", ""),
+    "ASCIIDOCTOR": (8, "docs/**/*.adoc *.adoc", ""),
+    "LANGCHAIN": (13, "docs/**/*.mdx docs/**/*.ipynb docs/**/*.html *.md", ""),
+    "ASTRO": (9, "src/content/docs/en/**/*.mdx *.md", ""),
+    "VUE": (12, "src/**/*.md *.md", ""),
+    "DJANGO": (9, "docs/**/*.txt *.rst", "docs/**/requirements.txt"),
+    "PACKAGE": (1, "*.md", ""),
+    "MONOREPO": (
+        12,
+        "packages/**/*.md *.md",
+        "packages/**/CHANGELOG.md packages/**/test/** packages/**/vendor/**",
+    ),
+    "DOCUSAURUS": (3, "docs/**/*.md *.md", "README.ja.md README_CN.md"),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
 def test_what_is_written_chooses_the_documentation(
-    root: Path,
-    environ: dict[str, str],
-    shape: dict[str, str],
-    count: int,
-    include: set[str],
-    exclude: set[str],
+    root: Path, environ: dict[str, str], name: str
 ) -> None:
-    plant(root, shape)
+    count, include, exclude = CHOSEN[name]
+    plant(root, getattr(shapes, name))
     proposal = look(root, environ)
     init(root, environ)
-    assert settings_of(root, environ) == (include, exclude)
+    assert settings_of(root, environ) == (set(include.split()), set(exclude.split()))
     workspace = Workspace(load(root, project=root, flags={"embedding.model": "none"}))
     workspace.sync()
     assert len(workspace.corpus("docs").stamps()) == count == len(proposal.paths)

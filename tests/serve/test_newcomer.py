@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.asking import ask
 
-from ragdocs.errors import ConfigError, NotFoundError
-from ragdocs.project.folders import checked_root
-from ragdocs.serve.cli import app
+from ragdocs.errors import NotFoundError
 from ragdocs.serve.surface.present import care, memories, quality
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-Run = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in the project; return its exit code and what it prints."""
-
-    def run(*words: str) -> tuple[int, str]:
-        options = ["--project", str(project.root), "--set", "embedding.model=hash"]
-        code = app.main([*words, *options])
-        return code, capsys.readouterr().out
-
-    return run
+    from tests.serve.conftest import Run
 
 
 def test_a_search_in_a_project_without_documentation_says_so(project: Project, run: Run) -> None:
     reason = f"no document is indexed: the configuration includes no file of {project.root}"
     for words in (["search", "tokens"], ["docs", "search", "tokens"]):
-        code, out = run(*words)
+        code, out, _ = run(*words)
         assert code == 0
         assert reason in out
     project.doc("guide.md", "# Guide\n\nNothing to see here.\n")
@@ -91,12 +74,6 @@ def test_one_is_not_counted_as_many(project: Project) -> None:
 def test_a_command_does_not_list_itself_as_a_client(project: Project, run: Run) -> None:
     project.doc("guide.md", "# Guide\n")
     assert run("clients")[1] == "no client is connected\n"
-
-
-def test_a_folder_that_is_no_project_is_refused_with_what_to_do() -> None:
-    with pytest.raises(ConfigError, match="not a project") as refused:
-        checked_root(Path("/"))
-    assert refused.value.hint.startswith("Run it in the project's folder")
 
 
 def test_the_status_names_a_model_and_not_its_checksums(project: Project) -> None:

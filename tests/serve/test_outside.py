@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests import shapes
+from tests.plain_git import plain_git
 from tests.shapes import plant
 
 from ragdocs import config
@@ -124,7 +124,7 @@ def test_a_count_is_kept_until_the_index_of_git_changes(root: Path) -> None:
     assert count.current() is first
     (root / "src" / "new.md").write_text("# New", encoding="utf-8")
     assert count.current() is first
-    subprocess.run(["git", "-C", str(root), "add", "-A"], check=True)
+    plain_git(root, "add", "-A")
     assert count.current() == Outside(originals=9, copies=13)
 
 

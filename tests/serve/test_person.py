@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,7 @@ from ragdocs.system import local_socket
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-Run = Callable[..., tuple[int, str, str]]
+    from tests.serve.conftest import Run
 
 PLAN = "---\ntype: plan\ntags: [auth, api]\ncreated_at: 2026-01-05T10:00:00Z\n---\n# Auth plan\n"
 OLD = "---\ntype: fact\nstatus: archived\ntags:\n  - ops\ncreated_at: 2025-01-05\n---\nOld.\n"
@@ -41,13 +39,9 @@ def home(project: Project) -> Project:
 
 
 @pytest.fixture
-def run(home: Project, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        options = ["--project", str(home.root), "--set", "embedding.model=hash"]
-        code = app.main([*arguments, *options])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
+def run(home: Project, run: Run) -> Run:
+    """Run commands in that project."""
+    del home
     return run
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.serve.conftest import until
-from tests.serve.windows import HELLO, Window, is_alive, servers
+from tests.serve.windows import HELLO, Window, is_alive, servers, until
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -83,7 +82,7 @@ class Wire(Window):
             assert self.process.stdin
             self.process.stdin.close()
         code = self.process.wait(timeout=6 * EXIT_SECONDS)
-        until(lambda: not any(map(is_alive, processes)), EXIT_SECONDS)
+        until(lambda: not any(map(is_alive, processes)))
         assert time.monotonic() - started < EXIT_SECONDS
         # A window has nothing to tidy up: a signal may simply end it.
         is_alone = os.environ.get("RAGDOCS_SERVER_SHARED") == "false"

@@ -49,26 +49,6 @@ def paths(session: Session, **arguments: Any) -> list[str]:
     return [hit["path"] for hit in hits]
 
 
-def test_paths_and_tags_limit_a_search(session: Session) -> None:
-    everywhere = paths(session, query="requests")
-    assert {"docs/api-old/limits.md", "docs/api/limits.md"} <= set(everywhere)
-    for path in ("docs/api", "docs/api/", "./docs/api", "docs/api/limits.md"):
-        assert paths(session, query="requests", path=path) == ["docs/api/limits.md"], path
-    assert paths(session, query="requests", path="nowhere") == []
-    assert paths(session, query="tokens requests", tags=["AUTH"]) == [PATH]
-    assert paths(session, query="tokens requests", tags=["none such"]) == []
-
-
-def test_signals_add_up_to_the_score(session: Session) -> None:
-    for tool in ("search_docs", "search_memories"):
-        hits = session.call(tool, query="tokens requests", explain=True)["result"]
-        assert hits
-        for hit in hits:
-            shares = sum(signal["share"] for signal in hit["signals"])
-            assert shares == pytest.approx(hit["score"], abs=0.001)
-    assert "signals" not in session.call("search_docs", query="tokens")["result"][0]
-
-
 def test_the_lanes_never_mix(session: Session) -> None:
     for query in ("tokens requests remembered", "note", "guide"):
         assert all(path.startswith("docs/") for path in paths(session, query=query, limit=50))
@@ -76,37 +56,6 @@ def test_the_lanes_never_mix(session: Session) -> None:
         assert {hit["memory_id"] for hit in memories} <= {"memory:note"}
     assert "there is no document" in session.error("read_doc", path=".memories/note.md")
     assert "does not exist" in session.error("read_memory", filename=PATH)
-
-
-def test_no_query_is_an_error(session: Session) -> None:
-    for query in ("", " "):
-        for tool in ("search_docs", "search_memories"):
-            assert "the query is empty" in session.error(tool, query=query)
-    queries = ["*", '"', "AND OR NOT (", "[[", "a" * 10_000, "\0", "\ud800", "日本", "🙂"]
-    for query in queries:
-        assert isinstance(session.call("search_docs", query=query)["result"], list)
-        assert isinstance(session.call("search_memories", query=query)["result"], list)
-        linked = session.call("search_linked_memories", query=query, target_document=query[:1000])
-        assert linked["result"] == []
-
-
-def test_a_section_is_read_by_its_heading_its_anchor_or_its_lines(session: Session) -> None:
-    for arguments in (
-        {"path": PATH, "heading": "Tokens"},
-        {"path": PATH, "heading": "tokens"},
-        {"path": PATH, "heading": "## Tokens"},
-        {"path": PATH, "heading": "Guide › Tokens"},
-        {"path": f"{PATH}#Tokens"},
-        {"path": "docs/guide#tokens"},
-        {"path": PATH, "lines": "8-14"},
-    ):
-        answer = session.call("read_doc", **arguments)
-        assert answer["content"].startswith("## Tokens\n"), arguments
-        assert answer["content"].rstrip().endswith("A refresh token is used once.")
-        assert answer["lines"].startswith("8-")
-    for anchor in ("Refresh & Rotation", "refresh--rotation", "refresh-rotation"):
-        content = session.call("read_doc", path=f"{PATH}#{anchor}")["content"]
-        assert content.startswith("### Refresh & Rotation"), anchor
 
 
 def test_what_cannot_be_read_is_answered_with_what_can(session: Session) -> None:
@@ -120,13 +69,6 @@ def test_what_cannot_be_read_is_answered_with_what_can(session: Session) -> None
         *(({"path": PATH, "lines": lines}, '"10-40"') for lines in ("all", "-5", "²")),
     ):
         assert expected in session.error("read_doc", **arguments), arguments
-
-
-def test_status_names_changes_that_are_not_seen_yet(project: Project, session: Session) -> None:
-    project.doc("late.md", "# Late\n")
-    (project.root / "docs/bad.md").write_bytes(b"# Caf\xe9\n")
-    changed = "2 files changed on disk and are not indexed yet"
-    assert changed in session.call("index_status")["lanes"][0]["notes"]
 
 
 # --- resources, completion, prompts ---

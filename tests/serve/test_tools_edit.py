@@ -5,7 +5,6 @@ And as a person in a terminal does.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.serve.cli import app as cli
-
 if TYPE_CHECKING:
     from tests.conftest import Project
-    from tests.serve.conftest import Connect, Session
+    from tests.serve.conftest import Connect, Run, Session
 
 EDIT = {"server.toolsets": ["docs", "memory", "edit"]}
 PLAN = "---\ntype: plan\n---\n\n# Plan\n\nShip in May.\n\n## Progress\n\n- login\n"
@@ -39,31 +36,6 @@ def content(session: Session, filename: str = "plan.md") -> str:
 
 
 # --- history, restore, rename ---
-
-
-def test_the_history_of_many_changes_fits(session: Session) -> None:
-    name = f"{'long-folder-name-' * 8}/{'long-name-' * 12}"
-    session.call("create_memory", filename=name, content="start", tags=[])
-    for number in range(60):
-        session.call("update_memory", filename=name, content=f"{number}")
-    answer = session.call("memory_history", limit=50)
-    assert len(json.dumps(answer, ensure_ascii=False)) < CLIENT_LIMIT
-    assert len(session.text("memory_history", limit=50)) < CLIENT_LIMIT
-    assert answer["omitted"] + len(answer["result"]) == 60
-
-
-@pytest.mark.parametrize(
-    "name", ["../x", "/etc/passwd", ".history/log", "indices/x", ".trash/x", "a\x00b", "c:x", ""]
-)
-def test_a_name_that_leads_elsewhere_is_refused_by_every_tool(session: Session, name: str) -> None:
-    assert session.error("edit_memory", filename=name, find="x", text="y")
-    assert session.error("rename_memory", filename=name, new_name="x")
-    assert session.error("rename_memory", filename="plan", new_name=name)
-    assert session.error("restore_memory", filename=name)
-    assert session.error("restore_memory", filename="plan", version=name or "x")
-    if name:
-        assert session.error("memory_history", filename=name)
-    assert content(session) == PLAN
 
 
 # --- conflicts ---
@@ -116,33 +88,21 @@ def enabled(project: Project) -> Project:
     return project
 
 
-def run(
-    project: Project, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, Any, str]:
-    code = cli.main(["memory", *arguments, "--project", str(project.root)])
-    out, error = capsys.readouterr()
-    return code, json.loads(out) if "--json" in arguments and code == 0 else out, error
-
-
-def test_what_cannot_be_undone_is_refused_with_one(
-    enabled: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(enabled, capsys, "undo")[0] == 1
-    run(enabled, capsys, "delete", "plan.md")
+def test_what_cannot_be_undone_is_refused_with_one(enabled: Project, run: Run) -> None:
+    assert run("memory", "undo")[0] == 1
+    run("memory", "delete", "plan.md")
     enabled.memory("plan.md", "anew\n")
     edit = ("edit", "plan.md", "--field", "x")
     for arguments in (("undo",), ("restore", "links.md"), ("diff", "plan.md", "ffff"), edit):
-        assert run(enabled, capsys, *arguments)[0] == 1
-    assert "plan.md changed since" in run(enabled, capsys, "undo")[2]
+        assert run("memory", *arguments)[0] == 1
+    assert "plan.md changed since" in run("memory", "undo")[2]
     assert (enabled.root / ".memories/plan.md").read_text() == "anew\n"
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_diff_is_coloured_for_a_person_only(
-    enabled: Project, capsys: pytest.CaptureFixture[str], plain: bool
-) -> None:
+def test_a_diff_is_coloured_for_a_person_only(enabled: Project, run: Run, plain: bool) -> None:
     pty = pytest.importorskip("pty")
-    run(enabled, capsys, "update", "plan.md", "--content", "new")
+    run("memory", "update", "plan.md", "--content", "new")
     above, below = pty.openpty()
     environment = {**os.environ, "NO_COLOR": "1"}
     if not plain:

@@ -7,47 +7,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.serve.windows import until
 
 if TYPE_CHECKING:
-    from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
 
 
 @pytest.fixture
 def session(connect: Connect) -> Session:
     return connect(**{"server.toolsets": ["docs", "entries"]})
-
-
-def test_both_memory_toolsets_see_the_same_memories(project: Project, connect: Connect) -> None:
-    session = connect(**{"server.toolsets": ["memory", "entries", "recall"]})
-    added = session.call("memory_add", content="Alice reports to Bob", entryType="relationship")
-    kept = session.call("remember", content="Bob moved to the platform team")
-    session.call("create_memory", filename="team.md", content="Carol joined Bob", tags=[])
-    found = session.call("memory_search", query="bob", mode="keyword")
-    assert {one["id"] for one in found["results"]} == {added["id"], kept["id"], "memory:team"}
-    entry = session.call("memory_get", id=kept["id"])["entry"]
-    assert entry["content"] == "Bob moved to the platform team"
-    hits = session.call("search_memories", query="bob", filter_type="relationship")["result"]
-    assert [hit["file_path"] for hit in hits] == [added["path"]]
-    recalled = session.call("recall", query="bob")["result"]
-    assert {added["id"], kept["id"]} <= {memory["id"] for memory in recalled}
-
-
-REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("memory_add", {"content": "x", "entryType": "rumour"}, "entryType"),
-    ("memory_add", {"content": "x", "importance": 4.5}, "importance"),
-    ("memory_add", {"content": "x", "tags": "ui"}, "tags"),
-    ("memory_add", {"content": "x", "entry_type": "fact"}, "Did you mean entryType?"),
-    ("memory_search", {"query": "x", "mode": "fuzzy"}, "mode"),
-    ("memory_search", {"query": "x", "entryTypes": ["journal"]}, "entryTypes"),
-)
-
-
-def test_what_cannot_be_meant_is_refused_at_the_door(project: Project, session: Session) -> None:
-    for tool, arguments, complaint in REFUSED:
-        assert complaint in session.error(tool, **arguments)
-    assert not list((project.root / ".memories").rglob("*.md"))
 
 
 def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> None:
@@ -78,23 +45,3 @@ def test_answers_fit_the_budget(session: Session) -> None:
     entry = session.call("memory_get", id=answer["results"][0]["id"])
     assert "the content is cut" in entry["message"]
     assert len(json.dumps(entry, ensure_ascii=False)) < 10_000
-
-
-def test_a_file_that_appears_is_indexed_and_one_that_is_saved_unchanged_is_not(
-    project: Project, connect: Connect
-) -> None:
-    path = project.memory("first.md", "The axolotl is there at the start.\n")
-    watch = {"watch.enabled": True, "watch.debounce_ms": 50}
-    session = connect(**{"server.toolsets": ["docs", "entries"], **watch})
-
-    def axolotls() -> list[Any]:
-        answer = session.call("memory_search", query="axolotl", mode="keyword")
-        return list(answer["results"])
-
-    assert [hit["content"] for hit in axolotls()] == ["The axolotl is there at the start."]
-    project.memory("second.md", "An axolotl that came later.\n")
-    until(lambda: len(axolotls()) == 2)
-    assert {hit["source"] for hit in axolotls()} == {"file-index"}
-    path.write_text("Gone.\n")
-    until(lambda: len(axolotls()) == 1)
-    assert not (project.root / ".memories/.daily").exists()

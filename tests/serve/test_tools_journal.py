@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp_types import CreateMessageResult, TextContent
+from tests.plain_git import plain_git
 from tests.serve.windows import until
-
-from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-    from tests.serve.conftest import Connect, Session
+    from tests.serve.conftest import Connect, Run, Session
 
 ON = {"journal.enabled": True}
 
@@ -23,13 +20,6 @@ ON = {"journal.enabled": True}
 @pytest.fixture
 def session(connect: Connect) -> Session:
     return connect(**ON)
-
-
-def git(root: Path, *words: str) -> str:
-    """Run plain git, as a person does."""
-    environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=Ada", "-c", "user.email=a@localhost", "-c", "init.defaultBranch=main")
-    return subprocess.check_output(["git", "-C", str(root), *who, *words], env=environ, text=True)
 
 
 def write(session: Session, path: str, entry: str, **more: str) -> Any:
@@ -44,11 +34,11 @@ def search(session: Session, content: str, work_context: str = "") -> Any:
 def test_the_project_s_repository_leaves_the_journal_alone(
     project: Project, connect: Connect
 ) -> None:
-    git(project.root, "init", "-q")
+    plain_git(project.root, "init", "-q")
     for path in ("journal-data", "notes [x] #1/own"):
         write(connect(**ON, **{"journal.path": path}), "a", "first")
-        assert git(project.root, "status", "--porcelain", "--untracked-files=all") == ""
-        assert git(project.root / path, "status", "--porcelain") == ""
+        assert plain_git(project.root, "status", "--porcelain", "--untracked-files=all") == ""
+        assert plain_git(project.root / path, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -154,7 +144,7 @@ def test_secrets_reach_neither_the_file_nor_the_message(project: Project, sessio
     secret = "ghp_" + "R7fQ2mZ9xL4vT8kB1nD6cW3yH5jP0sA7gE2u"
     texts = {"overview": f"use {secret}", "summary": f"s {secret}"}
     assert write(session, "a", f"token {secret}", **texts)["warnings"]
-    assert secret not in git(project.root / "journal-data", "log", "-p", "--all")
+    assert secret not in plain_git(project.root / "journal-data", "log", "-p", "--all")
     assert secret not in session.error("journal_write", path=f"x/{secret}", entry="y")
 
 
@@ -171,22 +161,20 @@ def test_without_git_the_toolset_says_so_and_the_rest_works(
 
 
 def test_commits_of_the_project_are_searched_when_that_is_turned_on(
-    project: Project, connect: Connect, capsys: pytest.CaptureFixture[str]
+    project: Project, connect: Connect, run: Run
 ) -> None:
     assert "search_commits" not in {tool.name for tool in connect().tools()}
     project.write("src/retry.py", "retries = 3\n")
-    git(project.root, "init", "-q")
-    git(project.root, "add", ".")
-    git(project.root, "commit", "-qm", "Limit retries\n\nThe queue was full.")
+    plain_git(project.root, "init", "-q")
+    plain_git(project.root, "add", ".")
+    plain_git(project.root, "commit", "-qm", "Limit retries\n\nThe queue was full.")
     session = connect(**{"docs.commits": True})
     filters = {"paths": ["src"], "since": "1d", "author": "ada"}
     text = session.text("search_commits", query="why are retries limited", **filters)
     assert "Limit retries" in text
     assert "The queue was full." in text
     assert "Ask for 1 to" in session.error("search_commits", query="x", limit=0)
-    options = ["--project", str(project.root), "--set=embedding.model=hash"]
-    assert cli.main(["commits", "retries", *options]) == 0
-    assert "Limit retries" in capsys.readouterr().out
+    assert "Limit retries" in run("commits", "retries")[1]
 
 
 def test_a_server_notices_what_others_commit(project: Project, connect: Connect) -> None:
@@ -195,5 +183,5 @@ def test_a_server_notices_what_others_commit(project: Project, connect: Connect)
     write(connect(**ON), "a", "the walrus sings")
     until(lambda: search(watching, "walrus"))
     (project.root / "journal-data" / "a.md").write_text("by hand\n")
-    git(project.root / "journal-data", "commit", "-qam", "the gecko dances")
+    plain_git(project.root / "journal-data", "commit", "-qam", "the gecko dances")
     until(lambda: search(watching, "gecko"))

@@ -126,16 +126,6 @@ def test_an_item_of_the_repository_is_taken_by_its_id_and_by_its_path(session: S
         session.call("restore_memory", filename=changed["path"])
 
 
-def test_clusters_name_memories_that_can_be_merged(session: Session) -> None:
-    found = session.call("suggest_memory_merges", threshold=0.5, filter_type=None)
-    ids = [name for name in named(found) if name.startswith("memory:")]
-    assert len(ids) >= 2
-    merged = session.call(
-        "merge_memories", source_files=ids, target_file="zebra.md", summary_content="one zebra"
-    )
-    assert len(merged["merged"]) == len(ids)
-
-
 def test_links_mean_a_memory_by_any_of_its_names(project: Project, session: Session) -> None:
     own_id = session.call("remember", content="quokka remembered")["id"]
     session.call("create_memory", filename="auth.md", content="# Auth\n\nquagga", tags=[])

@@ -5,25 +5,18 @@ With the examples of their document.
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from ragdocs.serve.cli import app as cli
+from tests.plain_git import plain_git
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-    from tests.serve.conftest import Connect
-
-    Run = Callable[..., tuple[int, str, str]]
+    from tests.serve.conftest import Connect, Run
 
 # What the document shows as a memory, and what it asks for.
 DECISION = """\
@@ -52,9 +45,8 @@ def home(own_directories: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def repository(root: Path, branch: str) -> None:
-    for words in (["init", "-q", "-b", branch], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-        subprocess.run(["git", "-C", str(root), *identity, *words], check=True, capture_output=True)
+    plain_git(root, "init", "-b", branch)
+    plain_git(root, "commit", "--allow-empty", "-m", "first")
 
 
 def beside(project: Project, name: str) -> Project:
@@ -120,23 +112,9 @@ def test_an_agent_may_ask_for_superseded_memories(project: Project, connect: Con
 # --- the command line ---
 
 
-@pytest.fixture
-def run(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
-    project.write("config.toml", "[memory]\nenabled = true\n")
-
-    def run(*arguments: str, stdin: str = "", root: Path = project.root) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = cli.main([*arguments, "--project", str(root), "--set", "embedding.model=hash"])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
 def test_a_stand_up_is_grouped_by_day_and_project(project: Project, run: Run) -> None:
     other = beside(project, "miller")
+    project.write("config.toml", "[memory]\nenabled = true\n")
     other.write("config.toml", "[memory]\nenabled = true\n")
     text = "Chose OAuth2.\n\nBecause.\n\na\n\nb\n\nc"
     assert run("remember", text, "--tag", "auth")[1].startswith("remembered mem_")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.plain_git import plain_git
 
 from ragdocs.serve.cli import app as cli
 
@@ -20,38 +20,12 @@ STEP = {"run_id": "r", "step_id": "s"}
 
 @pytest.fixture(autouse=True)
 def repository(project: Project) -> None:
-    command = ["git", "-C", str(project.root), "-c", "init.defaultBranch=main", "init"]
-    subprocess.run(command, check=True, capture_output=True)
+    plain_git(project.root, "init")
 
 
 @pytest.fixture
 def session(connect: Connect) -> Session:
     return connect(**{"server.toolsets": ["memory", "repo"]})
-
-
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("upsert_convention", {"title": "x"}, "content"),
-    ("upsert_convention", {"title": "x", "content": ""}, "content is empty"),
-    ("upsert_note", {"content": "x", "source": "rumour"}, "source"),
-    ("upsert_decision", {**DECISION, "impacted_paths": ["/etc"]}, "not a path"),
-    ("upsert_decision", {**DECISION, "impactedPaths": []}, "Did you mean impacted_paths?"),
-    ("append_summary", {**STEP, "summary": ""}, "summary is empty"),
-    ("append_summary", {**STEP, "summary": "x" * 70_000}, "larger than 64 KB"),
-    ("get_repo_memory", {"kind": "rumour"}, "kind"),
-    ("get_repo_memory", {"id": "none"}, "there is no item 'none'"),
-    ("delete_repo_memory", {"kind": "note", "id": "../x"}, "cannot be an id"),
-    ("build_context", {"max_chars": 10}, "max_chars is 10"),
-    ("build_context", {"files": ["../../x"]}, "not a file of this project"),
-]
-
-
-def test_what_cannot_be_meant_is_refused_at_the_door(project: Project, session: Session) -> None:
-    for tool, arguments, complaint in REFUSED:
-        assert complaint in session.error(tool, **arguments), (tool, arguments)
-    assert not list((project.root / ".memories").rglob("*.md"))
-    path = project.memory("repo/main/notes/x.md", "---\na: [\n---\n")
-    assert "x.md: frontmatter: line" in session.error("get_repo_memory")
-    assert path.read_text() == "---\na: [\n---\n"
 
 
 def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
@@ -26,66 +24,6 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 # --- search_linked_memories ---
-
-
-def test_the_context_of_a_link_is_about_a_hundred_characters(
-    project: Project, connect: Connect
-) -> None:
-    project.memory("a.md", f"{'before ' * 40}[[src/auth.py]]{' after' * 40}\n")
-    arguments = {"query": "x", "target_document": "src/auth.py"}
-    hit = connect().call("search_linked_memories", **arguments)["result"][0]
-    assert "[[src/auth.py]]" in hit["anchor_context"]
-    assert 80 <= len(hit["anchor_context"]) <= 140
-
-
-def test_link_kinds_are_what_the_author_wrote(project: Project, connect: Connect) -> None:
-    project.memory("mentions.md", "A word on [[src/a.py]] here.\n")
-    project.memory("bare.md", "# Bare\n\n[[src/a.py]]\n")
-    project.memory("field.md", "plans:: [[src/a.py]]\n")
-    project.memory("item.md", "- fixes [[src/a.py]]\n")
-    project.memory("guess.md", "This plan blocks and fixes [[src/a.py]] soon.\n")
-    assert linked(connect(), "src/a.py", limit=10) == {
-        "memory:mentions": "mentions",
-        "memory:bare": "related_to",
-        "memory:field": "plans",
-        "memory:item": "fixes",
-        "memory:guess": "mentions",
-    }
-
-
-def test_a_target_is_matched_as_a_whole_path(project: Project, connect: Connect) -> None:
-    project.memory("a.md", "On [[src/auth.py]].\n")
-    project.memory("b.md", "On [[docs/guide.md#Tokens]].\n")
-    session = connect()
-    # A bare name stands for the only linked file of that name.
-    assert list(linked(session, "auth.py")) == ["memory:a"]
-    others = ["rc/auth.py", "src/auth.pyi", "src/auth", "src", "other/src/auth.py"]
-    for target in [*others, "nothing", "", " "]:
-        assert linked(session, target) == {}, target
-    for target in ("src/auth.py", "./src/auth.py", "ghost:src/auth.py"):
-        assert list(linked(session, target)) == ["memory:a"], target
-    for target in ("docs/guide.md", "docs/guide", "docs/guide.md#Tokens"):
-        assert list(linked(session, target)) == ["memory:b"], target
-
-
-def test_wrong_link_forms_make_no_ghost_and_status_names_them(
-    project: Project, connect: Connect
-) -> None:
-    project.memory("wrong.md", "See [src/auth.py] and [[./src/auth.py]].\n")
-    session = connect()
-    assert linked(session, "src/auth.py", "see") == {}
-    problem = session.call("index_status")["lanes"][1]["problems"]["wrong.md"]
-    assert "[src/auth.py]" in problem
-    assert "[[./src/auth.py]]" in problem
-
-
-def test_linked_memories_are_ranked_by_the_query(project: Project, connect: Connect) -> None:
-    project.memory("a.md", "About cooking, with [[src/a.py]].\n")
-    project.memory("z.md", "About session timeouts, with [[src/a.py]].\n")
-    session = connect()
-    assert list(linked(session, "src/a.py", "session timeouts", limit=1)) == ["memory:z"]
-    everything = linked(session, "src/a.py", "")
-    assert everything.keys() == {"memory:a", "memory:z"}, "the link alone is reason enough"
 
 
 # --- merge_memories ---
@@ -151,8 +89,3 @@ def test_suggestions_group_similar_journals_tightest_first(
     assert clusters(limit=1) == [same]
     assert clusters(filter_type="fact") == []
     assert clusters(filter_type=None)[0] == ["memory:plan", *same]
-
-
-@pytest.mark.parametrize("threshold", [-0.1, 1.01, "high", None, float("nan")])
-def test_a_threshold_that_cannot_be_meant_is_refused(connect: Connect, threshold: Any) -> None:
-    assert "threshold" in connect().error("suggest_memory_merges", threshold=threshold)

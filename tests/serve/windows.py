@@ -148,8 +148,9 @@ def thread_states(number: int) -> list[str]:
     return states
 
 
-def until(condition: Callable[[], object]) -> None:
+def until(condition: Callable[[], object], what: str = "") -> None:
+    """Look until something is so, and fail when it takes too long."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, f"never happened: {what or condition}"
         time.sleep(0.02)

@@ -375,6 +375,19 @@ class ChangeSetContract(LibraryContract):
             store.commit([Put("a.md", "b"), Discard("a.md")])
         assert store.read("a.md").text == "a"
 
+    @pytest.mark.parametrize("text", ["a\0b", "\ud800", "x" * 10_000_001])
+    def test_texts_that_could_not_be_read_again_are_refused(self, store: Store, text: str) -> None:
+        with pytest.raises(ValidationError):
+            store.commit([Put("a.md", text)])
+        assert store.scan().stamps == {}
+
+    def test_folders_that_differ_only_in_case_collide(self, store: Store) -> None:
+        store.commit([Put("Plans/a.md", "x")])
+        with pytest.raises(AlreadyExistsError, match=r"Plans/b\.md"):
+            store.commit([Put("plans/b.md", "y", Expect.ABSENT)])
+        with pytest.raises(NotFoundError, match=r"Plans/a\.md"):
+            store.commit([Put("plans/a.md", "y", Expect.PRESENT)])
+
     def test_names_that_differ_only_in_case_collide(self, store: Store) -> None:
         store.commit([Put("Notes.md", "x")])
         for name in ("notes.md", "NOTES.MD"):

@@ -160,13 +160,6 @@ def test_names_that_no_store_takes_are_refused(store: RowStore, path: str) -> No
         store.read(path)
 
 
-@pytest.mark.parametrize("text", ["a\0b", "\ud800", "x" * 10_000_001])
-def test_texts_that_could_not_be_read_again_are_refused(store: RowStore, text: str) -> None:
-    with pytest.raises(ValidationError):
-        store.commit([Put("a.md", text)])
-    assert store.scan().stamps == {}
-
-
 def test_a_store_that_is_not_writable_refuses(store: RowStore, database: Database) -> None:
     reading = RowStore(database, store.scope, MEMORY, writable=False)
     with pytest.raises(ReadOnlyError):
@@ -189,14 +182,6 @@ def test_deletes_in_the_same_second_all_survive(
         statement = "SELECT data FROM trash JOIN bodies USING (scope, digest) WHERE scope = %s"
         rows = session.execute(statement, [store.scope])
         assert {bytes(data) for (data,) in rows.fetchall()} == {b"one", b"two", b"three"}
-
-
-def test_folders_that_differ_only_in_case_collide(store: RowStore) -> None:
-    store.commit([Put("Plans/a.md", "x")])
-    with pytest.raises(AlreadyExistsError, match=r"Plans/b\.md"):
-        store.commit([Put("plans/b.md", "y", Expect.ABSENT)])
-    with pytest.raises(NotFoundError, match=r"Plans/a\.md"):
-        store.commit([Put("plans/a.md", "y", Expect.PRESENT)])
 
 
 def test_a_decomposed_name_is_the_same_text(store: RowStore) -> None:

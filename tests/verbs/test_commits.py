@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.asking import ask
+from tests.plain_git import plain_git
 
 from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
 
@@ -22,12 +21,9 @@ ADA, GRACE = ("Ada Lovelace", "ada@x.org"), ("Grace Hopper", "grace@navy.mil")
 
 
 def git(project: Project, *words: str, author: tuple[str, str] = ADA, at: str = "") -> str:
-    root = project.root
-    environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-    dated = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
     who = ("-c", f"user.name={author[0]}", "-c", f"user.email={author[1]}")
-    command = ["git", "-C", str(root), *who, "-c", "init.defaultBranch=main", *words]
-    return subprocess.check_output(command, env=environ | dated, text=True).strip()
+    dated = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
+    return plain_git(project.root, *who, *words, check=True, **dated)
 
 
 def change(project: Project, path: str, message: str, days: int = 0, **more: Any) -> None:

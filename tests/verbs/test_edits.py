@@ -139,19 +139,6 @@ def test_a_stale_append_or_edit_is_proposed_on_the_new_text(workspace: Workspace
     assert (error.merged, error.overlaps) == (theirs.replace("two", "zwei"), 0)
 
 
-@pytest.mark.parametrize(
-    ("verb", "change"),
-    [
-        ("update_memory", {"content": PLAN.replace("two", "zwei")}),
-        ("edit_memory", {"find": "two", "text": "zwei"}),
-    ],
-)
-def test_an_overlap_is_marked(workspace: Workspace, verb: str, change: dict[str, str]) -> None:
-    error = conflict(workspace, PLAN.replace("two", "deux"), verb, **change)
-    assert error.overlaps == 1
-    assert "<<<<<<< theirs\ndeux\n=======\nzwei\n>>>>>>> yours\n" in error.merged
-
-
 def test_a_base_that_is_not_kept_leaves_the_two_texts(
     project: Project, workspace: Workspace
 ) -> None:

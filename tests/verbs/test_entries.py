@@ -26,7 +26,6 @@ from tests.asking import ask
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
 from ragdocs.stores.access import SqliteAccessLog
-from ragdocs.types import ENTRY_KINDS
 from ragdocs.verbs.memories.entries import MOST_EARNED, earned
 from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 
@@ -288,14 +287,6 @@ def themes(project: Project) -> Workspace:
     return workspace
 
 
-def test_every_mode_says_what_matched(themes: Workspace) -> None:
-    for mode, matched in (("hybrid", "both"), ("vector", "vector"), ("keyword", "keyword")):
-        best = themes.entries.search("dark mode", mode).entries[0]
-        assert (best.hit.chunk.text, best.matched_by) == (DARK, matched)
-        assert 0 < best.hit.score <= 1
-    assert found(themes, "dark mode", "keyword") == [DARK]
-
-
 def test_a_search_by_words_alone_brings_in_nothing_by_links(themes: Workspace) -> None:
     add(themes, "Zebra crossing, see [[other]]")
     themes.memories.create("other.md", "Nothing about it.", [])
@@ -327,13 +318,6 @@ def test_filters_keep_what_was_asked_for(themes: Workspace) -> None:
         assert nothing == []
 
 
-def test_syntax_in_a_query_is_only_text(themes: Workspace) -> None:
-    syntax = ('"', "AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500)
-    for query, mode in product(syntax, ("hybrid", "vector", "keyword")):
-        themes.entries.search(query, mode)
-        assert DARK in found(themes, f"dark {query}", mode)
-
-
 def test_without_embeddings_words_are_searched_and_meaning_is_refused(project: Project) -> None:
     workspace = project.open(**{"embedding.model": "none"})
     add(workspace, "User prefers dark mode")
@@ -349,15 +333,6 @@ def test_the_weight_of_meaning_is_configurable(project: Project, themes: Workspa
     for weight, matched in ((0.0, "keyword"), (0.7, "both"), (1.0, "vector")):
         workspace = project.open(**{"memory.entries_vector_weight": weight})
         assert workspace.entries.search("dark mode").entries[0].matched_by == matched
-
-
-def test_memories_that_were_written_as_files_are_found_too(project: Project) -> None:
-    project.memory("notes/theme.md", "# Theme\n\nThe dark palette was chosen.\n")
-    workspace = project.open()
-    card = workspace.entries.search("palette").entries[0].card
-    assert (card.id, card.source) == ("memory:notes/theme", "file-index")
-    assert (card.document.kind, card.importance, card.confidence) == ("journal", 5, 1)
-    assert read(workspace, card.id).content == "# Theme\n\nThe dark palette was chosen."
 
 
 def test_an_entry_is_called_by_its_first_words(project: Project) -> None:
@@ -647,10 +622,3 @@ def test_a_file_above_the_cap_is_left_out_and_reported(project: Project) -> None
     with pytest.raises(ValidationError, match="larger than"):
         add(workspace, "x" * 2000)
     assert len(found(project.open(), "wombat")) == 2
-
-
-def test_every_type_of_entry_is_a_known_type_of_memory(project: Project) -> None:
-    for kind in ENTRY_KINDS:
-        project.memory(f"{kind}.md", f"---\ntype: {kind}\n---\n\nWords.\n")
-    documents = project.open().corpus("memory").documents()
-    assert not any(document.problems for document in documents)

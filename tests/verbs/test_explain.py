@@ -22,19 +22,6 @@ def why(workspace: Workspace, path: str, **more: object) -> str:
     return str(ask(workspace, "explain_search", query="tokens", path=path, **more)["why"])
 
 
-def test_a_document_that_is_shown_has_signals_that_add_up(project: Project) -> None:
-    project.doc("auth.md", TOKENS)
-    project.doc("ships.md", "# Ships\n\nA schooner carries tar.\n")
-    query = "how are tokens refreshed"
-    answer = ask(project.open(), "explain_search", query=query, path="docs/auth.md")
-    assert (answer["stage"], answer["place"]) == ("shown", 1)
-    assert answer["words"] == ["tokens", "refreshed"]
-    assert answer["missing"] == ["how", "are"]
-    assert (answer["keyword_rank"], answer["meaning_rank"]) == (1, 1)
-    shares = sum(signal["share"] for signal in answer["signals"])
-    assert shares == pytest.approx(answer["score"], abs=0.001)
-
-
 def test_what_is_not_in_the_index_is_told_with_the_reason(project: Project) -> None:
     project.doc("auth.md", TOKENS)
     workspace = project.open()

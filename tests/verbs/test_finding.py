@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from tests.conftest import Project
 from ragdocs.errors import ValidationError
 from ragdocs.protocols import Encoder, Vectors
 from ragdocs.types import Probe, Query
-from ragdocs.verbs.finding import Filters, Found, parts
+from ragdocs.verbs.finding import Filters, Found
 from ragdocs.workspace import Workspace
 
 WORDS = [
@@ -183,13 +182,3 @@ def test_a_lane_of_few_passages_shows_what_shares_a_word(project: Project) -> No
     project.memory("two.md", "Nothing of that kind.\n")
     workspace = project.open()
     assert paths(search(workspace, "webhook and sumo wrestlers in the stable")) == ["one.md"]
-
-
-def test_the_parts_of_a_score_add_up_to_it(workspace: Workspace) -> None:
-    hits = [lane_hit.hit for lane_hit in search(workspace).hits]
-    assert any(signal.source == "importance" for hit in hits for signal in hit.signals)
-    for hit in [*hits, replace(hits[0], score=0.005)]:
-        folded = parts(hit)
-        assert list(folded) == ["words", "meaning", "context", "links", "recency"]
-        assert sum(folded.values()) == pytest.approx(hit.score, abs=0.01)
-        assert min(folded.values()) >= 0

@@ -266,24 +266,6 @@ def test_entries_on_all_refs_are_found_and_rewritten_ones_leave_no_ghost(
     assert found(workspace, "WIP on main", 0.0) == []
 
 
-def test_a_new_entry_embeds_itself_only(workspace: Workspace, root: Path) -> None:
-    journal = workspace.journal
-    for number in range(5):
-        add(journal, "a", f"entry number {number}")
-    workspace.embed()
-    add(journal, "a", "one more")
-    counts = journal.corpus.counts()
-    assert (counts["vectors"], counts["chunks"]) == (6, 6), "a write waits for its own vectors"
-    report = workspace.sync()["journal"]
-    assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 6)
-    assert workspace.embed() == 0
-    (root / "a.md").write_text("by hand\n")
-    git_in(root)("commit", "-qam", "committed by a person")
-    report = workspace.sync()["journal"]
-    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 0, 6)
-    assert workspace.embed() == 1
-
-
 def test_old_entries_must_say_more_to_be_found(
     project: Project, workspace: Workspace, root: Path
 ) -> None:

@@ -5,8 +5,6 @@ What a simple model says is what happens.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.plain_git import plain_git
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import ConflictError, ValidationError
@@ -83,13 +82,6 @@ class World:
         corpus = Corpus(JOURNAL, store, LocalIndex(None, recipe="1", encoder="none", dim=1), None)
         return Journal(corpus, lambda: datetime.now(UTC), 0.5, store.short, Exchange(store).run)
 
-    def git(self, *words: str) -> str:
-        home = {"HOME": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1"}
-        environ = {"PATH": os.environ["PATH"], **home}
-        who = ("-c", "user.name=P", "-c", "user.email=p@localhost")
-        command = ["git", "-C", str(self.root), *who, *words]
-        return subprocess.check_output(command, env=environ, text=True).strip()
-
     def step(self, who: int, section: str, what: str | int, entry: str) -> None:
         if who == PERSON:
             self.person(section, entry)
@@ -103,7 +95,7 @@ class World:
         if section not in self.model.texts:
             return
         (self.root / f"{section}.md").write_text(f"{entry}\n")
-        self.git("commit", "-qam", entry)
+        plain_git(self.root, "commit", "-qam", entry)
         self.model.texts[section] = entry
         self.model.entries[section].insert(0, entry)
 
@@ -136,14 +128,17 @@ class World:
     def compare(self) -> None:
         """Compare what git and a newcomer see with the model."""
         for section, entries in self.model.entries.items():
-            assert self.git("log", "--format=%s", "--", f"{section}.md").split("\n") == entries
+            assert (
+                plain_git(self.root, "log", "--format=%s", "--", f"{section}.md").split("\n")
+                == entries
+            )
         journal = self.open()
         for section, text in self.model.texts.items():
             assert journal.read(section).text == text
             assert journal.entries(section, length=100).total == len(self.model.entries[section])
         assert journal.contents().entry_count == sum(map(len, self.model.entries.values()))
         if self.model.texts:
-            assert self.git("status", "--porcelain") == ""
+            assert plain_git(self.root, "status", "--porcelain") == ""
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))

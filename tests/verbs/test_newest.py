@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 from tests.asking import ask
 
-from ragdocs.verbs.memories.entry_rules import NewEntry
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,19 +25,6 @@ def ticking(project: Project, step: timedelta = timedelta(milliseconds=7)) -> No
 
 def contents(workspace: Workspace, limit: int) -> list[str]:
     return [memory.hit.chunk.text for memory in workspace.recall.recall(limit=limit).memories]
-
-
-def test_what_was_remembered_within_a_second_comes_back_the_latest_first(project: Project) -> None:
-    ticking(project)
-    workspace = project.open()
-    for number in range(12):
-        workspace.recall.remember(f"note {number}")
-    newest = contents(workspace, 12)
-    assert newest == [f"note {number}" for number in reversed(range(12))]
-    # None that is older takes the place of one that is newer.
-    for limit in (1, 4):
-        assert contents(workspace, limit) == newest[:limit]
-    assert contents(project.open(), 12) == newest
 
 
 def test_all_lists_have_the_same_order(project: Project) -> None:
@@ -61,18 +47,6 @@ def test_all_lists_have_the_same_order(project: Project) -> None:
     places = [pack.index(f".memories/{name}") for name in recalled if f".memories/{name}" in pack]
     assert len(places) >= 4
     assert places == sorted(places)
-
-
-def test_entries_and_items_of_one_second_keep_their_order(project: Project) -> None:
-    ticking(project)
-    workspace = project.open()
-    for number in range(5):
-        workspace.entries.add(NewEntry(content=f"entry {number}"))
-        workspace.repository.upsert_note(f"note {number}")
-    notes = [note.body for note in workspace.repository.get("note").items["note"]]
-    assert notes == [f"note {number}" for number in reversed(range(5))]
-    entries = [content for content in contents(workspace, 20) if content.startswith("entry")]
-    assert entries == [f"entry {number}" for number in reversed(range(5))]
 
 
 def test_since_and_a_query_mean_the_same_days(project: Project) -> None:

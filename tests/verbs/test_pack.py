@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.asking import ask
 from tests.conftest import NOW
+from tests.plain_git import plain_git
 
 from ragdocs.errors import ValidationError
 from ragdocs.project import folders
@@ -58,14 +58,6 @@ def test_a_pack_is_never_longer_than_asked_and_always_the_same(
     assert assemble(HEAD, sections, NOW, most) == (text, left_out)
     assert all("ask for it" in line for line in left_out)
     assert ("## Left out" in text) is bool(left_out), "however small it is"
-
-
-@given(st.lists(PIECES, min_size=1, max_size=6))
-def test_with_room_for_everything_nothing_is_left_out(pieces: list[Piece]) -> None:
-    text, left_out = assemble(HEAD, [Section("one", "Heading", 0.1, pieces)], NOW, 100_000)
-    assert left_out == []
-    assert "## Left out" not in text
-    assert text.count("- title") >= len(pieces)
 
 
 @given(TEXTS, st.integers(0, 300))
@@ -129,8 +121,7 @@ def test_ages_are_told_in_days(days: int, words: str) -> None:
 
 @pytest.fixture
 def repository(project: Project) -> Project:
-    command = ["git", "-C", str(project.root), "-c", "init.defaultBranch=main", "init"]
-    subprocess.run(command, check=True, capture_output=True)
+    plain_git(project.root, "init")
     project.write("src/auth/login.py", "def login(user: str) -> Session:\n    pass\n")
     project.write("src/net.py", "def retry(call): pass\n")
     project.doc("auth.md", "# Authentication\n\nThe login page sets a session cookie.\n")
@@ -196,16 +187,6 @@ def test_without_a_task_all_decisions_and_the_latest_memories_come(repository: P
     names = ("Herons over storks", "Sessions instead of JWT", "Cookie trouble", "Lunch")
     places = [text.index(name) for name in names]
     assert places[2] < places[3]
-
-
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.integers(500, 4000), st.sampled_from(["", "login", "herons in the water", "日本語"]))
-def test_a_pack_of_a_project_fits_and_is_stable(repository: Project, most: int, task: str) -> None:
-    first = pack(repository, max_chars=most, task=task)
-    assert len(first["context"]) == first["chars"] <= most
-    assert pack(repository, max_chars=most, task=task) == first
 
 
 def test_a_pack_is_the_same_after_the_index_and_the_cache_are_made_anew(

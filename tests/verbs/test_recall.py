@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.asking import ask
+from tests.plain_git import plain_git
 
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.system import platform
@@ -60,14 +61,9 @@ def sibling(project: Project, name: str) -> Project:
     return type(project)(root)
 
 
-def git(root: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    subprocess.run(["git", "-C", str(root), *identity, *words], check=True, capture_output=True)
-
-
 def repository(root: Path, branch: str = "main") -> None:
-    git(root, "init", "-q", "-b", branch)
-    git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    plain_git(root, "init", "-q", "-b", branch)
+    plain_git(root, "commit", "-q", "--allow-empty", "-m", "first")
 
 
 def contents(recollection: Recollection) -> list[str]:
@@ -127,37 +123,6 @@ def test_a_memory_is_named_by_local_time_and_carries_the_moment(project: Project
     assert project.open().recall.recall().memories[0].hit.document.git is None
 
 
-@pytest.mark.usefixtures("new_york")
-def test_the_day_is_that_of_the_clock_on_the_wall(project: Project) -> None:
-    project.clock = lambda: datetime(2026, 7, 2, 2, 30, 5, tzinfo=UTC)
-    memory = project.open().recall.remember("late")
-    assert memory.path.startswith(".memories/2026-07-01/223005_")
-    text = "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n"
-    project.memory("before.md", text)
-    recall = project.open().recall
-    assert contents(recall.recall(since="today")) == ["late"]
-    assert contents(recall.recall(since="yesterday")) == ["late", "the evening before"]
-
-
-def test_the_state_of_the_working_tree_is_noted_and_its_files_lead_to_the_memory(
-    project: Project,
-) -> None:
-    repository(project.root, "feature/oauth")
-    project.write("src/auth.py", "x\n")
-    workspace = project.open()
-    workspace.recall.remember("Chose OAuth2.")
-    (memory,) = workspace.recall.recall().memories
-    noted = memory.hit.document.git
-    assert noted
-    assert (noted.branch, noted.dirty) == ("feature/oauth", True)
-    assert noted.files_changed == ("src/auth.py",)
-    assert re.fullmatch("[0-9a-f]{7,12}", noted.commit)
-    (hit,) = workspace.memories.linked("", "src/auth.py").hits
-    assert hit.links[0].kind == "touches"
-    assert "on feature/oauth" in hit.links[0].context
-    assert workspace.memories.linked("", "rc/auth.py").hits == ()
-
-
 def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     repository(project.root)
     mark = project.root.parent / "ran"
@@ -165,7 +130,7 @@ def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     script.chmod(0o755)
     settings = ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean")
     for key in (*settings, "core.sshCommand"):
-        git(project.root, "config", key, str(script))
+        plain_git(project.root, "config", key, str(script))
     project.write(".gitattributes", "* filter=x diff=x\n")
     (project.root / ".git/hooks").mkdir(exist_ok=True)
     shutil.copy(script, project.root / ".git/hooks/post-index-change")
@@ -255,31 +220,6 @@ def test_without_arguments_the_newest_come_first(project: Project) -> None:
     assert contents(recall.recall(since="1w")) == found[:4]
 
 
-def test_what_does_not_fit_the_limit_is_counted(project: Project) -> None:
-    for days in range(15):
-        dated(project, f"{days}.md", days, f"{days} days", ("tags: [Even]\n", "")[days % 2])
-    recall = project.open().recall
-    assert len(recall.recall().memories) == 10
-    found = recall.recall(tags=["even", "absent"], since="1w", limit=2)
-    assert (contents(found), found.omitted) == (["0 days", "2 days"], 2)
-    for limit in (0, 51):
-        with pytest.raises(ValidationError):
-            recall.recall(limit=limit)
-
-
-def test_since_takes_words_and_dates(project: Project) -> None:
-    for days in (0.01, 0.4, 1.4, 6.5, 20, 50):
-        dated(project, f"{days}.md", days, f"{days}")
-    recall = project.open().recall
-    counts = {"30m": 1, "12h": 2, "yesterday": 3, "1w": 4, "last month": 5, "2026-09-01": 6}
-    counts |= {"2026-11-16T11:50:00Z": 0, "2026-11-16T11:40:00Z": 1}
-    for since, count in counts.items():
-        assert len(recall.recall(since=since).memories) == count, since
-    for since in ("whenever", "0001-01-01"):
-        with pytest.raises(ValidationError, match="yesterday"):
-            recall.recall(since=since)
-
-
 def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
     dated(project, "a.md", 9, "The authentication service revokes sessions.", "tags: [auth]\n")
     for number in range(60):
@@ -288,17 +228,6 @@ def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
     assert paths(recall.recall("authentcation sesions", limit=1)) == ["a.md"]
     assert paths(recall.recall("authentication", tags=["Auth"])) == ["a.md"]
     assert "a.md" not in paths(recall.recall("authentication sessions", since="1w"))
-
-
-def test_an_id_stays_with_its_memory(project: Project) -> None:
-    own_id = project.open().recall.remember("A zebra was seen.").id
-    (path,) = project.root.glob(".memories/*/*.md")
-    path.rename(project.root / ".memories/zebra.md")
-    project.memory("plain.md", "Another zebra.\n")
-    project.memory("odd.md", "---\nid: [not, one]\n---\n\nAn odd zebra.\n")
-    answer = ask(project.open(), "recall", query="zebra")
-    ids = {memory["id"] for memory in answer["result"]}
-    assert ids == {own_id, "memory:odd", "memory:plain"}
 
 
 def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_branch(
@@ -456,9 +385,9 @@ def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
     main = sibling(project, "koi")
     repository(main.root)
     saved(main, "in both")
-    git(main.root, "add", "-f", *[str(path) for path in main.root.glob(".memories/*/*.md")])
-    git(main.root, "commit", "-q", "-m", "memories")
-    git(main.root, "worktree", "add", "-q", str(project.root.parent / "feature"))
+    plain_git(main.root, "add", "-f", *[str(path) for path in main.root.glob(".memories/*/*.md")])
+    plain_git(main.root, "commit", "-q", "-m", "memories")
+    plain_git(main.root, "worktree", "add", "-q", str(project.root.parent / "feature"))
     worktree = sibling(project, "feature")
     saved(worktree, "in the worktree")
     expected = {"home": "project", "in both": "koi", "in the worktree": "koi"}

@@ -6,7 +6,6 @@ Written, changed, found by file, deleted, scoped by branch.
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.asking import ask
 from tests.conftest import NOW
+from tests.plain_git import plain_git
 
 from ragdocs.errors import ConfigError, NotFoundError, ParseError, ValidationError
-from ragdocs.verbs.context import scope
 from ragdocs.verbs.context.repo import Repository
 from ragdocs.workspace import Workspace
 
@@ -27,15 +26,9 @@ if TYPE_CHECKING:
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
-def git(root: Path, *words: str) -> str:
-    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
-    done = subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
-    return done.stdout.decode().strip()
-
-
 @pytest.fixture
 def repository(project: Project) -> Repository:
-    git(project.root, "init")
+    plain_git(project.root, "init")
     return project.open().repository
 
 
@@ -294,27 +287,27 @@ def test_a_long_memory_fits_the_budget_and_says_what_is_left_out(
 def test_each_branch_has_its_own_memory_and_shared_ones_have_one(
     project: Project, repository: Repository
 ) -> None:
-    git(project.root, "commit", "--allow-empty", "-m", "first")
+    plain_git(project.root, "commit", "--allow-empty", "-m", "first")
     repository.upsert_note("on main")
     repository.upsert_note("for all", branch_scope="sharedRepo")
     repository.append_summary("r", "s", "done on main")
-    git(project.root, "checkout", "-b", "feature/Login")
+    plain_git(project.root, "checkout", "-b", "feature/Login")
     assert (texts(repository, "note"), steps(repository)) == ({}, set())
     repository.upsert_note("on the branch")
     assert list(texts(repository, "note")) == ["on the branch"]
     assert list(texts(repository, "note", branch_scope="sharedRepo")) == ["for all"]
-    git(project.root, "checkout", "main")
+    plain_git(project.root, "checkout", "main")
     assert list(texts(repository, "note")) == ["on main"]
     assert steps(repository) == {"done on main"}
-    git(project.root, "checkout", "--detach")
-    assert repository.get().scope.branch == git(project.root, "rev-parse", "HEAD")
+    plain_git(project.root, "checkout", "--detach")
+    assert repository.get().scope.branch == plain_git(project.root, "rev-parse", "HEAD")
     assert texts(repository, "note") == {}
 
 
 def test_the_scope_comes_from_the_call_then_the_environment_then_the_file(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git(project.root, "init")
+    plain_git(project.root, "init")
 
     def policy(given: str | None = None) -> str:
         return Workspace(project.config()).scope(given).policy
@@ -334,9 +327,9 @@ def test_the_scope_comes_from_the_call_then_the_environment_then_the_file(
 def test_worktrees_share_the_summaries_of_a_shared_repository(
     project: Project, repository: Repository
 ) -> None:
-    git(project.root, "commit", "--allow-empty", "-m", "first")
+    plain_git(project.root, "commit", "--allow-empty", "-m", "first")
     tree = project.root.parent / "tree"
-    git(project.root, "worktree", "add", "-b", "other", str(tree))
+    plain_git(project.root, "worktree", "add", "-b", "other", str(tree))
     repository.append_summary("r", "s", "seen from everywhere", branch_scope="sharedRepo")
     project.root = tree
     other = project.open().repository
@@ -354,7 +347,7 @@ def test_a_folder_without_git_has_one_memory_and_a_bank_keeps_repositories_apart
     for name in ("first", "second"):
         project.root = project.root.parent / name
         project.root.mkdir()
-        git(project.root, "init")
+        plain_git(project.root, "init")
         repository = project.open().repository
         assert texts(repository, "note") == {}
         repository.upsert_note(f"of the {name}")
@@ -363,12 +356,12 @@ def test_a_folder_without_git_has_one_memory_and_a_bank_keeps_repositories_apart
 def test_a_branch_is_copied_to_another_which_keeps_what_it_has(
     project: Project, repository: Repository
 ) -> None:
-    git(project.root, "commit", "--allow-empty", "-m", "first")
-    git(project.root, "checkout", "-b", "topic")
+    plain_git(project.root, "commit", "--allow-empty", "-m", "first")
+    plain_git(project.root, "checkout", "-b", "topic")
     tabs = repository.upsert_convention("Tabs", "Two.").item.id
     sessions = repository.upsert_decision("Sessions", "Topic's reasons.").item.id
     repository.append_summary("r", "1", "on topic")
-    git(project.root, "checkout", "main")
+    plain_git(project.root, "checkout", "main")
     repository.upsert_decision("Sessions", "Main's reasons.")
     repository.append_summary("r", "2", "on main")
     # Another item's file has the name that the copy would have.
@@ -388,14 +381,6 @@ def test_a_branch_is_copied_to_another_which_keeps_what_it_has(
     assert not list((project.root / ".memories/repo").glob("new*"))
 
 
-def test_every_branch_has_a_folder_of_its_own() -> None:
-    names = ["main", "", "Main", "feature/x", "feature-x", "all-branches", "con", "nul", "ä", "ö"]
-    names += ["a" * 300, "a" * 301]
-    labels = [scope.label(name) for name in names]
-    assert len({label.casefold() for label in labels}) == len(names)
-    assert labels[:2] == ["main", "all-branches"]
-
-
 def _upsert(root: str, number: int) -> None:
     from tests.conftest import Project
 
@@ -408,7 +393,7 @@ def _upsert(root: str, number: int) -> None:
 
 
 def test_processes_that_write_at_once_lose_nothing(project: Project) -> None:
-    git(project.root, "init")
+    plain_git(project.root, "init")
     context = multiprocessing.get_context("spawn")
     with context.Pool(4) as pool:
         pool.starmap(_upsert, [(str(project.root), number) for number in range(4)])

@@ -85,18 +85,6 @@ def test_the_history_of_a_memory_goes_on_under_its_new_name(workspace: Workspace
     assert workspace.memories.read("x").source.text == "text of a\n"
 
 
-def test_history_says_how_many_more_there_are(workspace: Workspace) -> None:
-    for number in range(5):
-        workspace.memories.update("a", f"{number}\n")
-    found = workspace.versions.history("a", limit=2)
-    assert (len(found.revisions), found.total) == (2, 5)
-    assert ask(workspace, "memory_history", filename="a", limit=2)["omitted"] == 3
-    assert "nothing was changed yet" in ask(workspace, "memory_history", filename="b")["notes"][0]
-    for name, error in (("gone", NotFoundError), ("../a", ValidationError)):
-        with pytest.raises(error):
-            workspace.versions.history(name)
-
-
 # --- restore and diff ---
 
 
