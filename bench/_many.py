@@ -16,6 +16,8 @@ from bench._window import Window
 WINDOWS = (1, 2, 3, 4, 8)
 # Windows that may still be answered within three times the time of one: one more than cores.
 FEW_WINDOWS = 3
+# A window may take so many times as long as another one: each waits for its share only.
+UNFAIR = 1.5
 # Seconds between two looks at an index that is saved.
 PAUSE = 0.0005
 # Passages that are indexed in one step while others search.
@@ -26,6 +28,7 @@ def windows(corpus: Corpus, searches: int) -> Iterator[Row]:
     """Ask new questions in several windows at once, each as soon as its last is answered."""
     rates: dict[int, float] = {}
     slowest: dict[int, float] = {}
+    unfairness: dict[int, float] = {}
     for count in WINDOWS:
         with ExitStack() as opened:
             lines = [opened.enter_context(Window(command(corpus), corpus.root))]
@@ -34,14 +37,22 @@ def windows(corpus: Corpus, searches: int) -> Iterator[Row]:
             for line in lines:
                 line.greet()
                 line.call("search_docs", query="open the index and the model")
-            rates[count], sample = _asked(corpus, lines, searches)
+            clock = lines[0].clock
+            cpu = clock()
+            rates[count], samples = _asked(corpus, lines, searches)
+            cpu = (clock() - cpu) / (count * searches) * 1000
+        sample = Sample(wall=[seconds for own in samples for seconds in own.wall])
         slowest[count] = sample.wall_ms(0.95)
+        unfairness[count] = max(map(_middle, samples)) / min(map(_middle, samples))
         note = f"wall p50 {sample.wall_ms():.1f} ms, p95 {slowest[count]:.1f} ms"
+        note += f"; cpu {cpu:.1f} ms a search, all of the server"
         name = f"searches a second, {count} windows"
         yield figure("many", name, corpus, rates[count], "/s", note=note)
     most = max(WINDOWS)
     ratio = rates[most] / rates[1]
     yield figure("many", f"{most} windows / one", corpus, ratio, "x", least=1.8)
+    name = f"p50 of the slowest window / the fastest, {most} windows"
+    yield figure("many", name, corpus, unfairness[most], "x", most=UNFAIR)
     for count in WINDOWS[1:]:
         # Each of n windows that never pause waits n / throughput: 8 at 1.8 times wait 4.4 times.
         ratio = slowest[count] / slowest[1]
@@ -49,24 +60,29 @@ def windows(corpus: Corpus, searches: int) -> Iterator[Row]:
         yield figure("many", f"p95 of {count} windows / one", corpus, ratio, "x", most=goal)
 
 
-def _asked(corpus: Corpus, lines: Sequence[Window], searches: int) -> tuple[float, Sample]:
-    questions = corpus.queries(searches * len(lines), seed=time.time_ns())
-    sample = Sample()
+def _middle(sample: Sample) -> float:
+    return sample.wall_ms()
 
-    def ask(line: Window, own: Sequence[str]) -> None:
+
+def _asked(corpus: Corpus, lines: Sequence[Window], searches: int) -> tuple[float, list[Sample]]:
+    """Return the searches a second of all windows, and the times of each."""
+    questions = corpus.queries(searches * len(lines), seed=time.time_ns())
+    samples = [Sample() for _ in lines]
+
+    def ask(line: Window, sample: Sample, own: Sequence[str]) -> None:
         for question in own:
             sample.take(partial(line.call, "search_docs", query=question))
 
     threads = []
     for number, line in enumerate(lines):
         own = questions[number * searches : (number + 1) * searches]
-        threads.append(threading.Thread(target=ask, args=(line, own)))
+        threads.append(threading.Thread(target=ask, args=(line, samples[number], own)))
     started = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return len(questions) / (time.perf_counter() - started), sample
+    return len(questions) / (time.perf_counter() - started), samples
 
 
 def while_indexing(corpus: Corpus, searches: int) -> Iterator[Row]:

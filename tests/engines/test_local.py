@@ -4,6 +4,7 @@ import hashlib
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.faults.processes import resident_kb
 from ragdocs.engines.local import index as local
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Index, ProbeVector, Vectors
-from ragdocs.system import files
+from ragdocs.system import files, turns
 from ragdocs.types import IndexedDocument, Link
 from ragdocs.verbs.quality.health import compare
 
@@ -334,3 +335,43 @@ def test_searches_go_on_while_many_texts_are_added() -> None:
     assert len(answered) > 20
     assert set(answered) == {1}
     assert len(matching(index, "word3", k=200)) == 100
+
+
+def test_who_ranks_has_the_turn_until_the_snapshot_ends_and_who_lists_has_none() -> None:
+    index = make(None)
+    index.apply([entry("a.md", "zebra")])
+    with index.snapshot() as snapshot:
+        assert snapshot.list(ANYTHING)
+        assert not turns.is_somebody_ranking()
+        snapshot.candidates([ProbeVector("q", "zebra")], [ANYTHING], 10)
+        assert turns.is_somebody_ranking()
+    assert not turns.is_somebody_ranking()
+
+
+def test_searches_rank_one_after_the_other_and_all_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 30.0)
+    index = make(None)
+    index.apply([entry(f"{number}.md", "zebra") for number in range(20)])
+    ranking: set[int] = set()
+    counts_of_ranking: list[int] = []
+    answers: list[int] = []
+
+    def search() -> None:
+        with index.snapshot() as snapshot:
+            candidates = snapshot.candidates([ProbeVector("q", "zebra")], [ANYTHING], 100)
+            ranking.add(threading.get_ident())
+            counts_of_ranking.append(len(ranking))
+            # Others run meanwhile, as when numpy lets go of the interpreter.
+            time.sleep(0.005)
+            answers.append(len(snapshot.load(candidates.keys).passages))
+            ranking.remove(threading.get_ident())
+
+    threads = [threading.Thread(target=search) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert answers == [20] * 8
+    assert counts_of_ranking == [1] * 8

@@ -1,7 +1,11 @@
-"""Work that nobody waits for lets the answers that somebody waits for go first.
+"""Who computes when several threads want to.
 
 One Python thread runs at a time, and one that never pauses gives its place away only every five
-milliseconds: a search that calls FAISS or numpy five times would wait five times for it.
+milliseconds: a search that calls FAISS or numpy five times would wait five times for it. So work
+that nobody waits for lets the answers that somebody waits for go first.
+
+Answers give their place away in every such call, and each time one of the others wakes up, mostly
+to find it taken again. So they rank one after the other, and encode beside each other.
 """
 
 from __future__ import annotations
@@ -47,6 +51,45 @@ class _Turns:
 
 
 _TURNS = _Turns()
+
+
+class RankingTurn:
+    """The turn of one answer to rank, from when it is taken until it ends."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+
+    def take(self) -> None:
+        """Wait until no other thread has the turn; after a while go on without.
+
+        One that has it may wait for something else.
+        """
+        if not self._is_held:
+            self._is_held = _RANKING.acquire(timeout=PATIENCE)
+
+    def end(self) -> None:
+        """Let the next one rank."""
+        if self._is_held:
+            self._is_held = False
+            _RANKING.release()
+
+
+_RANKING = threading.Lock()
+
+
+def is_somebody_ranking() -> bool:
+    """Tell whether any thread has the turn to rank."""
+    return _RANKING.locked()
+
+
+@contextmanager
+def ranking() -> Iterator[RankingTurn]:
+    """Yield a turn that whoever begins to rank may take; it ends here."""
+    turn = RankingTurn()
+    try:
+        yield turn
+    finally:
+        turn.end()
 
 
 @contextmanager

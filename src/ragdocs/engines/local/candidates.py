@@ -13,6 +13,7 @@ from ragdocs.engines.local.catalog import Catalog, Slots
 from ragdocs.engines.local.rows import Floats as RowScores
 from ragdocs.engines.local.rows import Mask, Rows, Siblings, side_by_side
 from ragdocs.protocols import Candidates, Floats, ProbeVector, SignalName, Vectors
+from ragdocs.system.turns import RankingTurn
 
 if TYPE_CHECKING:
     from ragdocs.engines.local.postings import KeywordTable, Scored
@@ -25,6 +26,7 @@ class Sources(NamedTuple):
     catalog: Catalog
     keywords: Callable[[], KeywordTable]
     table: Callable[[], VectorTable]
+    turn: RankingTurn
 
 
 def find(
@@ -38,10 +40,15 @@ def find(
     catalog = sources.catalog
     masks = [catalog.arrays.mask(chosen) for chosen in slots]
     started = time.perf_counter()
+    # FAISS lets other threads run; what follows would wake them all the time. So whoever has
+    # candidates takes the turn to rank them, up to the end of the snapshot.
+    nearest = _by_vector(sources, probes, masks, k)
+    searched_vectors = time.perf_counter()
+    sources.turn.take()
+    began_words = time.perf_counter()
     scored, rows_found = _by_words(sources, probes, masks, k)
     searched_words = time.perf_counter()
-    rows_found |= _by_vector(sources, probes, masks, k)
-    searched_vectors = time.perf_counter()
+    rows_found |= nearest
     family = _family(catalog, rows_found.values(), also)
     columns = {}
     for signal, rows in rows_found.items():
@@ -58,8 +65,8 @@ def find(
         term_counts=term_counts,
         lone_share=catalog.arrays.lone_share(),
         seconds={
-            "words": searched_words - started,
-            "meaning": searched_vectors - searched_words,
+            "words": searched_words - began_words,
+            "meaning": searched_vectors - started,
         },
     )
 

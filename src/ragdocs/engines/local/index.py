@@ -25,6 +25,7 @@ from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.system import files
 from ragdocs.system.heap import leave_alone, without_collection
 from ragdocs.system.locks import lock
+from ragdocs.system.turns import ranking
 from ragdocs.text.recipe import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
@@ -137,11 +138,8 @@ class LocalIndex:
     @contextmanager
     def snapshot(self) -> Iterator[LocalSnapshot]:
         """Read one state, beside others; changes wait until the end of it."""
-        with self._lock.reading():
-            yield self._view()
-
-    def _view(self) -> LocalSnapshot:
-        return LocalSnapshot(self._catalog, self._graph, self._keywords, self._table)
+        with self._lock.reading(), ranking() as turn:
+            yield LocalSnapshot(self._catalog, self._graph, self._keywords, self._table, turn)
 
     def info(self) -> IndexInfo:
         """Return the counts and the calibration."""

@@ -22,6 +22,7 @@ from ragdocs.protocols import (
     Ties,
 )
 from ragdocs.search.newest import age_order
+from ragdocs.system.turns import RankingTurn
 from ragdocs.types import Chunk, Document, Filter, Link
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ class LocalSnapshot:
         graph: LinkGraph,
         keywords: Callable[[], KeywordTable],
         table: Callable[[], VectorTable],
+        turn: RankingTurn,
     ) -> None:
         self._catalog = catalog
         self._graph = graph
         # Whoosh is opened when words are first needed, and FAISS when vectors are.
         self._keywords = keywords
         self._table = table
+        self._turn = turn
 
     def candidates(
         self,
@@ -57,7 +60,7 @@ class LocalSnapshot:
         from ragdocs.engines.local import candidates
 
         slots = list(map(self.slots, filters))
-        sources = candidates.Sources(self._catalog, self._keywords, self._table)
+        sources = candidates.Sources(self._catalog, self._keywords, self._table, self._turn)
         return candidates.find(sources, probes, slots, k, also)
 
     def neighbours(
