@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from ragdocs.errors import (
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.stores.files.history import Step
 from ragdocs.stores.files.store import FileStore
+from ragdocs.stores.files.walk import RACY_SECONDS, RECENT_SECONDS
 from ragdocs.types import Change, Discard, Expect, Put
 
 from .contract import (
@@ -103,6 +105,45 @@ def test_a_file_keeps_the_stamp_of_the_scan_unless_it_has_just_changed(
     later = (root / "a.md").stat().st_ctime + 1
     monkeypatch.setattr("time.time", lambda: later)
     assert store.read("a.md").stamp == store.scan().stamps["a.md"]
+
+
+def test_a_text_that_changes_right_after_a_scan_is_read_as_it_is(root: Path) -> None:
+    plant(root, "deep/down/note.md")
+    time.sleep(2 * RACY_SECONDS)
+    store = FileStore(root, MEMORY)
+    stamp = store.scan().stamps["deep/down/note.md"]
+    source = store.read("deep/down/note.md")
+    assert (source.text, source.stamp) == ("deep/down/note.md", stamp)
+    (root / "deep/down/note.md").write_text("new")
+    assert store.read("deep/down/note.md").text == "new"
+    (root / "deep/down/note.md").unlink()
+    with pytest.raises(NotFoundError):
+        store.read("deep/down/note.md")
+
+
+def test_a_folder_that_is_swapped_for_a_link_after_a_scan_is_not_followed(
+    tmp_path: Path, root: Path
+) -> None:
+    plant(root, "notes/plan.md")
+    plant(tmp_path, "elsewhere/plan.md")
+    time.sleep(2 * RACY_SECONDS)
+    store = FileStore(root, MEMORY)
+    store.scan()
+    (root / "notes").rename(tmp_path / "notes")
+    (root / "notes").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotFoundError):
+        store.read("notes/plan.md")
+
+
+def test_an_ignore_file_counts_a_second_after_a_scan(root: Path) -> None:
+    plant(root, "docs/secret.md")
+    time.sleep(2 * RACY_SECONDS)
+    store = FileStore(root, DOCS)
+    store.scan()
+    (root / ".gitignore").write_text("secret.md\n")
+    time.sleep(1.1 * RECENT_SECONDS)
+    with pytest.raises(NotFoundError):
+        store.read("docs/secret.md")
 
 
 def test_an_editor_that_saves_by_renaming_over_is_seen(root: Path, store: FileStore) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from ragdocs.errors import (
     NotFoundError,
@@ -406,15 +407,24 @@ def map_copy(path: Path, folder: Path, limit: int = SIZE_LIMIT) -> memoryview:
         return memoryview(data)
     try:
         make_directories(folder, 0o700)
-        import tempfile
-
-        with tempfile.TemporaryFile(dir=folder) as copy:
+        with _nameless_file(folder) as copy:
             copy.write(data)
             copy.flush()
             return memoryview(mmap.mmap(copy.fileno(), len(data), access=mmap.ACCESS_READ))
     except (OSError, StorageError):
         # Without room for a copy, what was read stays in memory.
         return memoryview(data)
+
+
+def _nameless_file(folder: Path) -> IO[bytes]:
+    """Open a file that has no name and goes when it is closed."""
+    try:
+        return open(os.open(folder, os.O_RDWR | os.O_TMPFILE | OPEN, 0o600), "r+b")  # noqa: PTH123
+    except (AttributeError, OSError):
+        # Not every system has such files; this import costs a command 2 ms.
+        import tempfile
+
+        return tempfile.TemporaryFile(dir=folder)
 
 
 def release(view: bytes | memoryview) -> None:
@@ -430,14 +440,16 @@ def contained(root: Path, relative: str, *, follow: bool = True) -> Path:
 
     Links that stay inside are followed, or refused as well without `follow`.
     """
-    named = root / relative
+    # Every read and write asks this several times, and texts are joined and compared faster than
+    # paths.
+    inside = os.path.join(root, "")  # noqa: PTH118
+    name = os.path.join(inside, relative)  # noqa: PTH118
     try:
-        real = os.path.realpath(named)
+        real = os.path.realpath(name)
     except ValueError:  # a NUL in the middle
         real = str(root)
-    # Every read and write asks this several times, and texts are compared faster than paths.
-    inside = os.path.join(root, "")  # noqa: PTH118
-    if real == str(named) and real.startswith(inside):
+    named = Path(name)
+    if real == name and real.startswith(inside):
         return named
     path = Path(real)
     if path == root or not path.is_relative_to(root):

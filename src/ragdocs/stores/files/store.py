@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ragdocs import caller
 from ragdocs.errors import (
@@ -38,7 +39,7 @@ from ragdocs.stores.changes import (
 from ragdocs.stores.files.globs import Rules
 from ragdocs.stores.files.history import FOLDER, History, Step, version_of
 from ragdocs.stores.files.spelling import Spelling, composed
-from ragdocs.stores.files.walk import IgnoresAbove, Walk, stamp_as_read
+from ragdocs.stores.files.walk import RECENT_SECONDS, IgnoresAbove, Walk, stamp_as_read
 from ragdocs.system import files
 from ragdocs.system.locks import lock
 from ragdocs.types import (
@@ -58,10 +59,24 @@ SIZE_LIMIT = 10_000_000
 # lock that it did not get.
 FINISH_SECONDS = 0.1
 FINISH_PAUSE_SECONDS = 5.0
+# Files of a tree whose listing is kept for the reads that follow: what reads all texts of a larger
+# tree takes longer than a listing counts.
+LISTED_FILES = 10_000
 
 
 def _local_now() -> datetime:
     return caller.current().local(datetime.now(tz=UTC))
+
+
+class _Listing(NamedTuple):
+    """The stamps of all files that belong to a tree, and when that was known."""
+
+    stamps: Mapping[str, str]
+    known_at: float
+
+    def has(self, path: str) -> bool:
+        """Tell whether a file belonged to the tree a moment ago."""
+        return path in self.stamps and time.monotonic() - self.known_at < RECENT_SECONDS
 
 
 class FileStore:
@@ -90,6 +105,7 @@ class FileStore:
         leads_out = not self.root.is_relative_to(parent)
         self._is_refused = lane.writable and leads_out and not trusted_root
         self._above: IgnoresAbove | None = None
+        self._listing = _Listing({}, 0.0)
         # Why the history could not be pruned, or "" if it could.
         self._prune_problem = ""
         # When a reader may next try to complete what a killed process began.
@@ -106,6 +122,7 @@ class FileStore:
         if not self._exists():
             return Scan({})
         self._finish_if_pending()
+        started = time.monotonic()
         walk = Walk(self.root, self._rules, self._ignores_above(recently=recently))
         if paths is None:
             walk.look()
@@ -123,10 +140,15 @@ class FileStore:
             walk.sweep()
         if self._prune_problem:
             walk.unreadable[FOLDER] = self._prune_problem
+        if paths is None and len(walk.stamps) <= LISTED_FILES:
+            self._listing = _Listing(walk.stamps, started)
         return Scan(walk.stamps, walk.unreadable, walk.modified)
 
     def read(self, path: str) -> Source:
         """Read one text; a file that a scan does not list is not found."""
+        listed = self._listed_source(path)
+        if listed is not None:
+            return listed
         scan = self._scan([path], recently=True)
         if path not in scan.stamps:
             spelled = self._spelling.find(path)
@@ -139,8 +161,30 @@ class FileStore:
             )
         if path not in scan.stamps:
             raise self._not_found(path)
+        return self._source(path, files.contained(self.root, path))
+
+    def _listed_source(self, path: str) -> Source | None:
+        """Read a file that a look at the whole tree has just met, if it is still the same.
+
+        Whoever reads all texts would look up the folders and ignore files of each of them. What the
+        path led to is checked when it is open: a file with the inode and the times of the one that
+        was met is that one, whatever has been put on the way to it.
+        """
+        listing = self._listing
+        if not listing.has(path):
+            return None
+        self._finish_if_pending()
+        try:
+            source = self._source(path, self.root / path)
+        except RagdocsError:
+            return None
+        if source.stamp != listing.stamps[path]:
+            return None
+        return source
+
+    def _source(self, path: str, file: Path) -> Source:
         moment = time.time()
-        data, status = files.read_file(files.contained(self.root, path), self._lane.largest)
+        data, status = files.read_file(file, self._lane.largest)
         text, problems = readable_text(path, data)
         return Source(
             path=path,
