@@ -107,7 +107,7 @@ class LinkGraph:
         All of them, in order.
         """
         ghosts = {_ghost(name) for name in names}
-        pointing = self.pointing(names)
+        pointing = self._pointing(ghosts)
         sources: Collection[str] = sorted(pointing)
         if among is not None:
             sources = [document_id for document_id in among if document_id in pointing]
@@ -121,7 +121,11 @@ class LinkGraph:
         return links
 
     def pointing(self, names: Sequence[str]) -> set[str]:
-        """Return the documents that link to any of these names.
+        """Return the documents that link to any of these names."""
+        return self._pointing({_ghost(name) for name in names})
+
+    def _pointing(self, ghosts: Collection[str]) -> set[str]:
+        """Return the documents that link to any of these.
 
         There is no need of the graph for a single step.
         """
@@ -131,8 +135,8 @@ class LinkGraph:
                 self._point(by_ghost, doc_id)
             self._sources = by_ghost
         sources: set[str] = set()
-        for name in names:
-            sources.update(self._sources.get(_ghost(name), ()))
+        for ghost in ghosts:
+            sources.update(self._sources.get(ghost, ()))
         return sources
 
     def _point(self, by_ghost: dict[str, set[str]], doc_id: str) -> None:

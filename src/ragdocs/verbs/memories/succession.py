@@ -54,6 +54,16 @@ class Succession:
                 superseded[document.id] = last
         return superseded
 
+    def successors_in_lane(self, documents: Sequence[Document]) -> Successors:
+        """Do the same for all documents of the lane that count, if one of them supersedes any."""
+        kinds = set()
+        for document in documents:
+            for link in document.links:
+                kinds.add(link.kind)
+        if kinds.isdisjoint((SUPERSEDES, *SUPERSEDED_BY)):
+            return {}
+        return self.successors(documents)
+
     def follow(self, findings: Findings, query: Query) -> Findings:
         """Name the successors of hits, and put them before the hits that they supersede.
 

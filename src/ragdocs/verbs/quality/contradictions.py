@@ -73,7 +73,7 @@ class Contradictions:
         """List contradictions, those that an author wrote down first."""
         where = Filter(hidden=self.corpus.lane.hidden, alive_at=self.now)
         documents = self.corpus.documents(where)
-        superseded = Succession(self.corpus, self.now).successors(documents)
+        superseded = Succession(self.corpus, self.now).successors_in_lane(documents)
         current = []
         for document in documents:
             if document.id not in superseded:
@@ -90,7 +90,7 @@ class Contradictions:
         """List the memories that others supersede, each with its successors."""
         where = Filter(hidden=self.corpus.lane.hidden, alive_at=self.now)
         documents = self.corpus.documents(where)
-        successors = Succession(self.corpus, self.now).successors(documents)
+        successors = Succession(self.corpus, self.now).successors_in_lane(documents)
         pairs: list[tuple[Document, Sequence[Document]]] = []
         for document in documents:
             if document.id in successors:

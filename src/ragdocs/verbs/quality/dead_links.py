@@ -17,20 +17,22 @@ from urllib.parse import unquote
 
 from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.text import frontmatter, links, sections
+from ragdocs.system.patterns import later
+from ragdocs.text import frontmatter, links
 from ragdocs.text.formats import markdown
-from ragdocs.text.formats.reading import read
 
 # More of the same complaint helps nobody.
 MOST_OF_DOCUMENT = 20
 MARKDOWN = (".md", ".markdown", ".mdx")
 # What a site generator makes pages of.
 SOURCES = (".md", ".rst", ".mdx", ".ipynb")
-_WIKI_HEADING = re.compile(r"#(?P<heading>[^|\]\n]+)")
-_HEADING = re.compile(r"(?:\?[^\s()#]*)?#(?P<heading>[^\s()<>\"']+)")
-_OWN_HEADING = re.compile(r"\]\(#(?P<heading>[^\s()<>\"']+)\)")
+_WIKI_HEADING = later(r"#(?P<heading>[^|\]\n]+)")
+_HEADING = later(r"(?:\?[^\s()#]*)?#(?P<heading>[^\s()<>\"']+)")
+_OWN_HEADING = later(r"\]\(#(?P<heading>[^\s()<>\"']+)\)")
+# Each way to write a link or to define where it leads has one of these.
+_MARKS = ("[[", "](", "]:")
 # A line of a source file, as code hosts name it, and a text to find, as browsers do.
-_NO_HEADING = re.compile(r"L\d+(?:-L?\d+)?|:~:.*")
+_NO_HEADING = later(r"L\d+(?:-L?\d+)?|:~:.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class DeadLinks:
             text = self._text(path)
         except RagdocsError:
             # That it cannot be read is a problem of its own.
+            return []
+        if not any(mark in text for mark in _MARKS):
             return []
         _, body, first_line = frontmatter.split(text)
         blocks = markdown.blocks(body, top=first_line == 1)
@@ -119,6 +123,9 @@ class DeadLinks:
             text = self._text(file)
         except RagdocsError:
             return True
+        from ragdocs.text import sections
+        from ragdocs.text.formats.reading import read
+
         if re.search(rf"\b(?:id|name)=[\"']?{re.escape(heading)}\b", text):
             return True
         page = read(text, file)
