@@ -102,7 +102,7 @@ class Tidying:
         committed = partial(file_history.first_commits, root, corpus.lane.base or MEMORY.base)
         renamed = partial(file_history.renamed, root)
         corpora = list(self.corpora().values())
-        return Repairs(corpus, corpora, root, renamed, committed, self.living().drift)
+        return Repairs(corpus, corpora, root, renamed, committed, self.living)
 
     @property
     def gaps(self) -> Gaps:

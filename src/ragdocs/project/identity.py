@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ragdocs.errors import ConfigError, UnavailableError
 from ragdocs.system import git
+from ragdocs.system.patterns import later
 
 # No remote has a longer address; cutting one could leave half a password.
 LONGEST_ADDRESS = 2000
@@ -19,11 +20,11 @@ LONGEST_ADDRESS = 2000
 DEFAULT_PORTS = {"http": "80", "https": "443", "git": "9418"}
 
 _HOST = r"\[[0-9a-fA-F:.]+\]"
-_HOST_AND_PORT = re.compile(rf"([\w.-]*|{_HOST})(?::(\d*))?")
-_HOST_AND_PATH = re.compile(rf"([\w.-]{{2,}}|{_HOST}):(.*)")
-_SCHEME = re.compile("[a-z][a-z0-9+.-]*")
+_HOST_AND_PORT = later(rf"([\w.-]*|{_HOST})(?::(\d*))?")
+_HOST_AND_PATH = later(rf"([\w.-]{{2,}}|{_HOST}):(.*)")
+_SCHEME = later("[a-z][a-z0-9+.-]*")
 # As in helper::address, where a program named git-remote-helper carries the data.
-_REMOTE_HELPER = re.compile(r"\A[\w-]+::")
+_REMOTE_HELPER = later(r"\A[\w-]+::")
 
 
 def repository_id(root: Path, branch: str = "") -> str:

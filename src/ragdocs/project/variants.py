@@ -18,16 +18,17 @@ from ragdocs.project.copies import (
     language_of,
     version_order,
 )
+from ragdocs.system.patterns import later
 from ragdocs.types import Variant
 
 # Where Docusaurus keeps the translation of docs/.
 _TRANSLATED_DOCS = "docusaurus-plugin-content-docs"
 # A tree with a version of its own: its first folder is called name@version.
-_VERSIONED_TREE = re.compile(r"(?P<name>[^/@]+)@(?P<version>[^/]+)")
-_VERSION_MARK = re.compile(r"(?:v|version-|release-)(?=\d)", re.IGNORECASE)
-_NAMED_VERSION = re.compile(r"(?<![\w.-])(?:v|version-|release-)?\d+(?:\.\w+)*", re.IGNORECASE)
+_VERSIONED_TREE = later(r"(?P<name>[^/@]+)@(?P<version>[^/]+)")
+_VERSION_MARK = later(r"(?:v|version-|release-)(?=\d)", re.IGNORECASE)
+_NAMED_VERSION = later(r"(?<![\w.-])(?:v|version-|release-)?\d+(?:\.\w+)*", re.IGNORECASE)
 # The ending of a name that may be a language, as in README.ja.md and index.pt-br.md.
-_SUFFIX = re.compile(r"[._-][A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?\.[^./]+$")
+_SUFFIX = later(r"[._-][A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?\.[^./]+$")
 # Choices that are remembered: each differs by folder, language or version.
 _MOST_CHOICES = 64
 

@@ -113,7 +113,7 @@ class Corpus:
         """Which pages are there in several languages or versions."""
         from ragdocs.search.variants import PageVariants
 
-        return PageVariants(self.lane)
+        return PageVariants(self.lane, self.index.stamps)
 
     @property
     def versioned(self) -> Versioned:
@@ -169,13 +169,10 @@ class Corpus:
         if only is None:
             self._early = None
             self.unread = 0
-        self._learn_variants(once=False)
+        if "variants" in vars(self):
+            # Otherwise the first search looks for them; many commands never make one.
+            self.variants.learn()
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
-
-    def _learn_variants(self, *, once: bool) -> None:
-        """Find pages in several languages or versions; with `once`, unless that was ever done."""
-        if self.lane.has_variants and not (once and self.variants.is_known):
-            self.variants.learn(self.index.stamps())
 
     def _catch_up(self, paths: Sequence[str], progress: Progress | None) -> Report:
         """Bring the index up to the store, where all other paths are known to be the same."""
@@ -222,7 +219,7 @@ class Corpus:
             if progress:
                 info = self.index.info()
                 progress("embedding", info.vectors, info.passages)
-        self._learn_variants(once=True)
+        self.variants.prepare()
         info = self.index.info()
         if self.embedding_unavailable or info.vectors >= info.passages:
             self._measure()
@@ -257,7 +254,6 @@ class Corpus:
         started = time.perf_counter()
         self._hasten()
         info = self.index.info()
-        self._learn_variants(once=True)
         plan = self._plan(self.variants.chosen(query), info, now, vector)
         encoded = time.perf_counter()
         gauges = self._gauges(info)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ragdocs.lanes import Lane
@@ -14,16 +14,29 @@ from ragdocs.types import Filter, Findings, Query, Variant
 class PageVariants:
     """The pages of one lane that are there in several languages or versions."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: Lane, paths: Callable[[], Collection[str]]) -> None:
         self._lane = lane
-        self.families = Families()
-        # Whether the families of the paths that are indexed were ever looked for.
-        self.is_known = not lane.has_variants
+        # Lists the paths that are indexed.
+        self._paths = paths
+        self._families: Families | None = None
 
-    def learn(self, paths: Collection[str]) -> None:
-        """Find the families of the paths that are indexed."""
-        self.families = self.families.of(frozenset(paths))
-        self.is_known = True
+    @property
+    def families(self) -> Families:
+        """The families of the paths that are indexed, as they were looked for last."""
+        self.prepare()
+        return self._families or Families()
+
+    def prepare(self) -> None:
+        """Find the families, unless that was ever done."""
+        if self._families is None:
+            self.learn()
+
+    def learn(self) -> None:
+        """Find the families of the paths that are indexed now."""
+        known = self._families or Families()
+        if self._lane.has_variants:
+            known = known.of(frozenset(self._paths()))
+        self._families = known
 
     def chosen(self, query: Query) -> Query:
         """Return a query that leaves out all but one language and version of each page.

@@ -5,11 +5,11 @@ They name no program, no file and no other address.
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
 from ragdocs.errors import UnavailableError
+from ragdocs.system.patterns import later
 
 # Settings by section, in lower case as git lists them; a star stands for the name of a branch or a
 # remote.
@@ -38,7 +38,7 @@ _HARMLESS = {
 # Newer versions of git take an address here, too, which may be a folder anywhere.
 _REF_STORAGES = frozenset({"files", "reftable"})
 # A remote named like an address would take the place of that address.
-_REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_REMOTE_NAME = later(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def refuse_unknown(config: Path, listing: str) -> None:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from ragdocs.errors import ValidationError
+from ragdocs.system.patterns import later
 from ragdocs.types import Document
 
 HINT = "Give a plain relative name such as notes.md or 2026-02-04/143052_a1b2.md"
@@ -18,12 +19,12 @@ INTERNAL = frozenset({"indices"})
 # Other people's packages and machine-made files; nobody means them by docs/**.
 SKIPPED = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 # The id of a memory that was added without a name; and the folder in which entries are named by it.
-OWN_ID = re.compile(r"mem_[0-9a-f]{12}")
+OWN_ID = later(r"mem_[0-9a-f]{12}")
 ENTRIES = "entries"
 
 # Devices on Windows, with any extension, in any case.
 _DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"})
-_NUMBERED_DEVICE = re.compile("(?:COM|LPT)[0-9]")
+_NUMBERED_DEVICE = later("(?:COM|LPT)[0-9]")
 _FORBIDDEN = frozenset('<>:"|?*')
 # They look like the separators they are not, and NFKC does not unmask them.
 _SEPARATOR_TWINS = frozenset(
@@ -37,7 +38,7 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Emoji are joined by them; anywhere else they only hide.
 _JOINERS = frozenset("\u200d\ufe0f")
 _SKIN_TONES = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
-_ENCODED_SEPARATOR = re.compile("%(?:00|25|2e|2f|3a|5c)", re.IGNORECASE)
+_ENCODED_SEPARATOR = later("%(?:00|25|2e|2f|3a|5c)", re.IGNORECASE)
 
 
 def relative_name(name: str, suffix: str = ".md") -> str:

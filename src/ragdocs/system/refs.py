@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import UnavailableError
 from ragdocs.system import git
+from ragdocs.system.patterns import later
 from ragdocs.system.repository import Repository
 
-_HASH = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HASH = later("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/"
 # As git itself refuses names of branches; nothing else is looked for among the files.
-_ODD_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|^[/.-]|/\.|[/.]$|\.lock(?:/|$)|@\{")
+_ODD_NAME = later(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|^[/.-]|/\.|[/.]$|\.lock(?:/|$)|@\{")
 _LONGEST_NAME = 250
 _LARGEST_FILE = 50_000_000
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.system import files, platform
+from ragdocs.system.patterns import later
 
 _POINTER_BYTES = 4_096
 _CONFIG_BYTES = 1_000_000
@@ -31,9 +32,9 @@ _READ_DEEPLY = frozenset({"info", "objects", "refs", "reftable"})
 _ALTERNATES = ("objects/info/alternates", "objects/info/http-alternates")
 # Folders of an old layout: a file in them gives a remote another address.
 _OLD_REMOTES = ("branches", "remotes")
-_WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_REF_STORAGE = re.compile(r"refstorage[^\n]*", re.IGNORECASE)
-_PLAIN_REF_STORAGE = re.compile(r'refstorage\s*=\s*"?(?:files|reftable)"?\s*', re.IGNORECASE)
+_WORK_TREE = later(r"^[ \t]*worktree[ \t]*=[ \t]*(.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_REF_STORAGE = later(r"refstorage[^\n]*", re.IGNORECASE)
+_PLAIN_REF_STORAGE = later(r'refstorage\s*=\s*"?(?:files|reftable)"?\s*', re.IGNORECASE)
 
 # Folders without links: the state of each when it was read, and the folders in it.
 _Stamp = tuple[int, int, int]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -73,6 +72,8 @@ def load_toml(block: str) -> tuple[dict[str, Any], list[str]]:
     """Read a block of TOML into its fields and the problems it has, as `load` does for YAML."""
     if len(block) > BLOCK_LIMIT:
         return {}, [f"frontmatter: larger than {BLOCK_LIMIT // 1024} kB"]
+    import tomllib
+
     try:
         return _keyed(tomllib.loads(block)), []
     except tomllib.TOMLDecodeError as error:

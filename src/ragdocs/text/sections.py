@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ragdocs.errors import NotFoundError, ValidationError
+from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import caption
 from ragdocs.text.headings import STEP, TITLE_MARK
 from ragdocs.types import Block
@@ -18,16 +19,14 @@ from ragdocs.types import Block
 LISTED = 8
 SHOWN = 120
 
-_STEPS = re.compile(r" [\u203a>] ")
+_STEPS = later(r" [\u203a>] ")
 # What a listing of headings puts around a name: "## Install (line 12)".
-_MARKS = re.compile(r"^#{1,6}(?:[ \t]+|(?=[^\W\d]))")
-_LINE_NUMBER = re.compile(r" \(line (\d{1,9})\)$")
-_ATTRIBUTES = re.compile(
+_MARKS = later(r"^#{1,6}(?:[ \t]+|(?=[^\W\d]))")
+_LINE_NUMBER = later(r" \(line (\d{1,9})\)$")
+_ATTRIBUTES = later(
     r"\{:?[^{}]{0,200}?(?:#|\bid=[\"']?)(?P<id>[^\s{}#\"']{1,100})[^{}]{0,200}\}[ \t#]*$"
 )
-_HTML_ANCHOR = re.compile(
-    r"<a\s[^<>]{0,200}?(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,100})", re.IGNORECASE
-)
+_HTML_ANCHOR = later(r"<a\s[^<>]{0,200}?(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,100})", re.IGNORECASE)
 
 Names = tuple[str, ...]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from ragdocs.system.patterns import later
+
 # Two statements with this share of common words say the same, unless numbers or a negation differ.
 SAME_STATEMENT = 0.75
 # Two that say the opposite have at least this share of their other words in common; short ones
@@ -17,28 +19,28 @@ OPPOSITE = 0.85
 SHORT = 3
 LEAST_WORDS = 3
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-_HEADING = re.compile(r"#{1,6}\s")
-_WORD = re.compile(r"\w+")
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\d_]|[\"'(\[]?\d)", re.UNICODE)
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Dr|No|approx)\.|\b[A-Z]\.)[\"')\]]*$")
+_FENCE = later(r" {0,3}(`{3,}|~{3,})")
+_ITEM = later(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_HEADING = later(r"#{1,6}\s")
+_WORD = later(r"\w+")
+_END = later(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\d_]|[\"'(\[]?\d)", re.UNICODE)
+_ABBREVIATION = later(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Dr|No|approx)\.|\b[A-Z]\.)[\"')\]]*$")
 # Dates, times of day, hashes, issues and lines of files differ without a contradiction.
-_REFERENCES = re.compile(
+_REFERENCES = later(
     r"https?://\S+|\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b|\b\d{1,2}:\d\d\b|[#@]\w+|:\d+(?:-\d+)?\b"
     r"|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\[\[[^\]]*\]\]|\[\^[^\]]*\]"
 )
 # Not the digits of a name such as EC2, or of a path.
-_FIGURE = re.compile(r"\w*\d\w*")
-_NUMBER = re.compile(r"(?<![\w/.-])\d+(?:[.,]\d+)*")
-_SUFFIXED_NOT = re.compile(r"\b(?:\w+n['\u2019]t|cannot)\b", re.IGNORECASE)
+_FIGURE = later(r"\w*\d\w*")
+_NUMBER = later(r"(?<![\w/.-])\d+(?:[.,]\d+)*")
+_SUFFIXED_NOT = later(r"\b(?:\w+n['\u2019]t|cannot)\b", re.IGNORECASE)
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "without", "neither", "nor", "cannot", "nothing", "nobody")
 )
 # Words with a capital letter or an underscore inside, or with digits behind a letter.
-_NAME = re.compile(r"\b(?:\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[A-Za-z]\w*\d\w*)\b")
+_NAME = later(r"\b(?:\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[A-Za-z]\w*\d\w*)\b")
 # A word with a capital letter behind another word.
-_PROPER = re.compile(r"(?<=[\w,;:] )[A-Z]\w+")
+_PROPER = later(r"(?<=[\w,;:] )[A-Z]\w+")
 # Words of which one says the opposite of the other.
 _OPPOSITES = (
     ("enabled", "disabled"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-_NO_LETTERS = re.compile(r"[\W_]+")
+from ragdocs.system.patterns import later
+
+_NO_LETTERS = later(r"[\W_]+")
 
 
 def letters(tag: str) -> str:

@@ -7,7 +7,6 @@ title, an alias or a line.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
 from ragdocs.lanes import document_id
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import ENTRIES, OWN_ID, own_id, relative_name
+from ragdocs.system.patterns import later
 from ragdocs.types import Document, Revision
 from ragdocs.verbs.context.scope import FOLDER as ITEMS
 
@@ -25,9 +25,9 @@ SCHEME = "ragdocs://"
 # Earlier texts that are looked through for the id of a memory that is gone.
 MOST_REVISIONS = 2000
 LISTED = 5
-_TRASHED = re.compile(r"\.trash/(?P<name>.+)_\d{8}_\d{6}(?:_\d+)?\.md")
+_TRASHED = later(r"\.trash/(?P<name>.+)_\d{8}_\d{6}(?:_\d+)?\.md")
 # A line, or the first of several as a search prints them.
-_LINE = re.compile(r"(?P<name>.+):(?P<line>[0-9]{1,9})(?:-[0-9]{1,9})?")
+_LINE = later(r"(?P<name>.+):(?P<line>[0-9]{1,9})(?:-[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 from ragdocs.protocols import Vectors
+from ragdocs.system.patterns import later
 
 # What all-MiniLM-L6-v2 was trained to read, [CLS] and [SEP] included.
 MAX_TOKENS = 256
@@ -16,7 +16,7 @@ MAX_TOKENS = 256
 MAX_CHARACTERS = (MAX_TOKENS - 2) * 101
 
 # Letters with and without accents, as they are written in Europe and Vietnam.
-_LATIN = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
+_LATIN = later("[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 # A letter of Chinese, Japanese or Korean says as much as two or more Latin ones.
 _WIDE = "WF"
 # More of a text says nothing new about its script.

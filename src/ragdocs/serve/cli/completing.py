@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragdocs.errors import RagdocsError
+from ragdocs.system.patterns import later
 from ragdocs.types import MEMORY_KINDS
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ MOST_NAMES = 1_000
 # The block of fields stands at the beginning of a memory.
 BLOCK_CHARACTERS = 2_000
 STATUSES = ("active", "archived", "all")
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-FIELD = re.compile(r"^(?P<name>type|tags):[ \t]*(?P<value>.*(?:\n[ \t]*- .*)*)$", re.MULTILINE)
-WORD = re.compile(r"[^\s,\[\]\"'#-][^\s,\[\]\"']*")
+CONTROL = later(r"[\x00-\x1f\x7f]")
+FIELD = later(r"^(?P<name>type|tags):[ \t]*(?P<value>.*(?:\n[ \t]*- .*)*)$", re.MULTILINE)
+WORD = later(r"[^\s,\[\]\"'#-][^\s,\[\]\"']*")
 
 Complete = Callable[[click.Context, click.Parameter, str], list["CompletionItem"]]
 # The values of one kind in a project.

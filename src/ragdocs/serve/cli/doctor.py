@@ -195,6 +195,7 @@ def _model(workspace: Workspace) -> Check:
 def _lane(workspace: Workspace, name: str) -> Check:
     """Compare the index of a lane with its files."""
     from ragdocs.verbs.quality import health
+    from ragdocs.verbs.quality.problems import reasons_by_path
 
     corpus = workspace.places[name].corpus
     label = f"{name} lane"
@@ -216,7 +217,7 @@ def _lane(workspace: Workspace, name: str) -> Check:
     if info.vectors < info.passages and not corpus.embedding_unavailable:
         message = f"{counted}; {info.passages - info.vectors} passages have no vector yet"
         return Check(label, WARNING, message, "Run `ragdocs index`")
-    problems = len(health.problems(corpus))
+    problems = len(reasons_by_path(corpus))
     if problems:
         return Check(label, WARNING, f"{counted}; {problems} with problems", "See `ragdocs lint`")
     return Check(label, OK, f"{counted}, all indexed")

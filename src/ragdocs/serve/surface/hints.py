@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from ragdocs.serve.surface import VERBS
+from ragdocs.system.patterns import later
 
 Rim = Literal["tool", "command"]
 
 # Verbs write the title of another verb between angle brackets: "See it with <read a memory>".
-REFERENCE = re.compile(r"<([a-z][a-z' ]{2,60})>")
+REFERENCE = later(r"<([a-z][a-z' ]{2,60})>")
 
 
 # Fields of answers that hold our own sentences; what others wrote is never changed.

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from json import dumps
 from urllib.parse import quote
 
+from ragdocs.system.patterns import later
 from ragdocs.text.redaction.names import kind_of
 
 # Shorter values of environment variables stand in ordinary text by chance.
 _LEAST_VALUE = 8
 # Words, numbers, paths and addresses stand in texts without being meant.
-_ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
+_ORDINARY = later(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
 
 # The spellings of secrets with the name of their rule, the longest first.
 Spellings = tuple[tuple[str, str], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from ragdocs.system.patterns import later
 
 
 def _set(words: str) -> frozenset[str]:
@@ -50,7 +50,7 @@ _SERVICES = _set("""
     sonar sourcegraph squarespace sumologic travis trello twilio twitch twitter typeform yandex
     zendesk
 """)
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_WORDS = later(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def words(name: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ragdocs.errors import ValidationError
 from ragdocs.system import git
+from ragdocs.system.patterns import later
 
 PER_BRANCH, SHARED = POLICIES = ("perBranch", "sharedRepo")
 FOLDER = "repo"
@@ -18,7 +19,7 @@ EVERYWHERE = "all-branches"
 # Of a branch's name in the name of a folder, and of the digest that tells alike ones apart.
 _LONGEST = 60
 _DIGITS = 6
-_PLAIN = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+_PLAIN = later(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)

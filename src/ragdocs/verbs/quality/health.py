@@ -15,6 +15,7 @@ from ragdocs.project.formats import PLAIN_TEXT
 from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import files
+from ragdocs.verbs.quality.problems import reasons_by_path
 
 # Files that are not indexed are read to tell whether they can be; after so many, the rest are taken
 # for new.
@@ -149,17 +150,6 @@ def _without_headings(corpus: Corpus) -> list[str]:
     return [f"{subject}, without headings: {listed}"]
 
 
-def problems(corpus: Corpus) -> dict[str, tuple[str, ...]]:
-    """Map the files that were not indexed, or not as their authors meant, to the reasons."""
-    reasons: dict[str, tuple[str, ...]] = {}
-    for path, reason in corpus.skipped.items():
-        reasons[path] = (reason,)
-    for document in corpus.documents():
-        if document.problems:
-            reasons[document.path] = document.problems
-    return dict(sorted(reasons.items()))
-
-
 def behind(corpus: Corpus, most_read: int | None = None) -> Behind:
     """Compare an index as it answers with its files, and change neither.
 
@@ -243,7 +233,7 @@ def secrets(corpus: Corpus) -> list[Leak]:
 def _reasons(corpus: Corpus, unreadable: Mapping[str, str]) -> dict[str, str]:
     """Map the files with problems to one line each."""
     lines = {}
-    for path, reasons in problems(corpus).items():
+    for path, reasons in reasons_by_path(corpus).items():
         lines[path] = "; ".join(reasons)
     lines |= unreadable
     shortened = {}

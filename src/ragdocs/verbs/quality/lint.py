@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.search.corpus import Corpus
-from ragdocs.verbs.quality import health
+from ragdocs.system.patterns import later
 from ragdocs.verbs.quality.contradictions import Contradictions
 from ragdocs.verbs.quality.dead_links import dead_links
+from ragdocs.verbs.quality.problems import reasons_by_path
 
 # Characters of a statement that is quoted.
 LONGEST_STATEMENT = 120
 # A problem that names the line it is about.
-_LINE = re.compile(r"line (?P<line>\d+): (?P<reason>.+)", re.DOTALL)
+_LINE = later(r"line (?P<line>\d+): (?P<reason>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Problem:
 def problems_of(corpus: Corpus) -> list[Problem]:
     """List what was found when the texts of a lane were read."""
     problems = []
-    for path, reasons in health.problems(corpus).items():
+    for path, reasons in reasons_by_path(corpus).items():
         for reason in reasons:
             location = corpus.store.locate(path)
             located = _LINE.match(reason)
@@ -55,6 +56,8 @@ def dead_ends(root: Path, corpus: Corpus, corpora: Sequence[Corpus]) -> list[Pro
 
 def leaks(corpus: Corpus) -> list[Problem]:
     """List the secrets in the texts of a lane, and in those that it keeps of the past."""
+    from ragdocs.verbs.quality import health
+
     problems = []
     for leak in health.secrets(corpus):
         problems.append(Problem(leak.path, leak.line, leak.rule, "secret"))

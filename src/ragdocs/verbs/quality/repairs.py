@@ -11,21 +11,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ragdocs.errors import RagdocsError
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key
+from ragdocs.system.patterns import later
 from ragdocs.text import frontmatter, links, tags, times
 from ragdocs.text.formats import markdown
 from ragdocs.types import Document, Put, Source
-from ragdocs.verbs.living.drift import Drift
-from ragdocs.verbs.living.ledger import Target
-from ragdocs.verbs.memories.preview import Difference, changed_by
 from ragdocs.verbs.memories.record import field_tags
 
+# To plan repairs takes none of these.
+if TYPE_CHECKING:
+    from ragdocs.verbs.living.ledger import Target
+    from ragdocs.verbs.living.living import Living
+    from ragdocs.verbs.memories.preview import Difference
+
 _RELATIVE = ("./", "../")
-_BARE_WIKI = re.compile(r"\[\[(?P<name>\.{1,2}/[^\[\]|#\n]{1,500})(?=[\]|#])")
+_BARE_WIKI = later(r"\[\[(?P<name>\.{1,2}/[^\[\]|#\n]{1,500})(?=[\]|#])")
 # Fields that have a date already.
 _DATES = ("created_at", "date", "created")
 
@@ -61,8 +66,8 @@ class Repairs:
     renamed: Callable[[], Mapping[str, str]]
     # When the files of the lane were first committed, by their paths from the root.
     committed: Callable[[], Mapping[str, datetime]]
-    # What links are compared with, which a repair does not change.
-    drift: Drift
+    # Has what links are compared with, which a repair does not change.
+    living: Callable[[], Living]
 
     def plan(self) -> list[tuple[Source, str, list[Repair]]]:
         """Return each memory that needs repairs, with its new text and what changes in it."""
@@ -82,6 +87,8 @@ class Repairs:
 
     def make(self, *, dry_run: bool) -> Repaired:
         """Repair everything at once, as one change, or only show what would change."""
+        from ragdocs.verbs.memories.preview import changed_by
+
         planned = self.plan()
         puts = []
         sources = {}
@@ -94,7 +101,7 @@ class Repairs:
         if dry_run or not puts:
             return Repaired(repairs, differences)
         moved = {path: self._moves(path) for path in sources}
-        written = self.drift.rewrite(self.corpus, puts, moved)
+        written = self.living().drift.rewrite(self.corpus, puts, moved)
         return Repaired(repairs, differences, written[0].version)
 
     def _moves(self, path: str) -> dict[Target, Target]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,12 +16,13 @@ from ragdocs.serve.surface.shapes.quality import (
     Verified,
     VerifiedLane,
 )
+from ragdocs.system.patterns import later
 from ragdocs.text.visible import line
 
 # Paths of each kind that are listed where an index is behind its files.
 MOST_PATHS = 20
 # What follows the name of a model in its identity; the name itself may have a slash in it.
-_RECIPE = re.compile(r"/(?:[\w-]+:|words\+).*")
+_RECIPE = later(r"/(?:[\w-]+:|words\+).*")
 
 
 def hits(answer: Any) -> str:
