@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections import defaultdict
@@ -16,6 +15,7 @@ from ragdocs.errors import UnavailableError
 from ragdocs.lanes import DOCS
 from ragdocs.project.formats import Format, format_of, is_installed
 from ragdocs.system import git
+from ragdocs.system.patterns import later
 
 # Enough for the names of half a million files.
 GIT_OUTPUT = 64_000_000
@@ -56,7 +56,7 @@ THEMES = ("_static", "_templates", "_themes", "_layouts")
 _UNVISITED = frozenset({*BUILT, "venv", "target", "dist"})
 # What nobody means to search without having said so.
 EXCLUDED = tuple(f"**/{name}/**" for name in (*BUILT, *THEMES))
-_SPECIAL = re.compile(r"[*?\[\\]")
+_SPECIAL = later(r"[*?\[\\]")
 
 
 class Globs(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from ragdocs.errors import RagdocsError, TooSlowError, UnavailableError, ValidationError
 from ragdocs.system import files, git_settings, processes, repository
+from ragdocs.system.patterns import later
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
@@ -33,9 +33,9 @@ PATIENCE_SECONDS = 10.0
 # A change of more files is a checkout or a build, and says nothing about what somebody worked on.
 MOST_FILES = 100
 SHORT_HASH = 10
-_HASH = re.compile(r"[0-9a-f]{4,64}")
+_HASH = later(r"[0-9a-f]{4,64}")
 _REMOTES = r"^remote\..*\.url$"
-_CREDENTIALS = re.compile(r"://[^/\s]*@")
+_CREDENTIALS = later(r"://[^/\s]*@")
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,13 +18,14 @@ from typing import Any
 from ragdocs.errors import LockAcquisitionError, RagdocsError
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
+from ragdocs.system.patterns import later
 
 POINTER = "current"
 MANIFEST = "manifest.json"
 # The live generation and the one before it; an older one stays as long as somebody is reading it.
 KEPT = 2
 # The time of its making and a random part; nothing else in the folder is ever removed.
-GENERATION = re.compile(r"\d{20}-[0-9a-f]{8}")
+GENERATION = later(r"\d{20}-[0-9a-f]{8}")
 # What a manifest that is missing, damaged or foreign may lead to.
 UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 # Far beyond any index; only a bound for what a hostile manifest may make us read.

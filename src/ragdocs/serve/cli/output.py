@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ragdocs.system.patterns import later
+
 FORMATS = ("json", "md", "table", "text")
-HEADING = re.compile(r"\d+\. ")
-QUOTED = re.compile(r" +\| ")
+HEADING = later(r"\d+\. ")
+QUOTED = later(r" +\| ")
 # Code in a quotation begins and ends with it.
-FENCE = re.compile(r" +\| \s*(?:```|~~~)")
+FENCE = later(r" +\| \s*(?:```|~~~)")
 # A text that is shown as it is, to be copied, stands between these lines.
-VERBATIM = re.compile(r"--- (?:text|end of text) [0-9a-f]{16}")
+VERBATIM = later(r"--- (?:text|end of text) [0-9a-f]{16}")
 # As `click.style` writes them; importing click takes longer than a command that a server answers.
 BOLD = "\x1b[1m"
 YELLOW = "\x1b[33m"
 PLAIN = "\x1b[0m"
 # The colours of diff on a terminal, by the first character of a line.
-DIFF = re.compile(r"--- .*\n\+\+\+ ")
+DIFF = later(r"--- .*\n\+\+\+ ")
 DIFF_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 # Narrower terminals wrap lines themselves.
 NARROWEST = 40

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -12,6 +10,7 @@ from typing import Any
 from ragdocs.errors import ValidationError
 from ragdocs.system.git import SHORT_HASH
 from ragdocs.system.names import ENTRIES
+from ragdocs.system.patterns import later
 from ragdocs.system.refs import Head
 from ragdocs.text import frontmatter, times
 from ragdocs.text.checks import check_tags
@@ -20,7 +19,7 @@ from ragdocs.types import ENTRY_KINDS, MEMORY_KINDS, GitContext
 ACTIVE = "active"
 # Hexadecimal digits of an id.
 ID_DIGITS = 12
-_KIND = re.compile(r"[^\W\d_][\w-]{0,39}")
+_KIND = later(r"[^\W\d_][\w-]{0,39}")
 
 
 def fields(kind: str, tags: Sequence[str], now: datetime) -> dict[str, object]:
@@ -107,6 +106,8 @@ def check_entry_kind(kind: str) -> None:
 
 def random_id() -> str:
     """Return a new id for a memory."""
+    import secrets
+
     return f"mem_{secrets.token_hex(ID_DIGITS // 2)}"
 
 
