@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragdocs import caller
+from ragdocs.config import Config
+from ragdocs.engines.local.opening import is_saved
 from ragdocs.lanes import Lane
+from ragdocs.project import layout
 from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.files.store import FileStore
@@ -30,6 +33,14 @@ class Place:
     index: Index
     # What other servers change, where a team shares the texts and the index.
     feed: Feed | None = None
+
+
+def has_index(config: Config, places: Mapping[str, Place]) -> bool:
+    """Tell whether there is an index of any lane, which may have vectors."""
+    for place in places.values():
+        if place.feed is not None or is_saved(layout.index_root(config, place.corpus.lane)):
+            return True
+    return False
 
 
 def corpora(places: Mapping[str, Place], *lanes: Lane) -> dict[str, Corpus]:

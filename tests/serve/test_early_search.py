@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +14,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from ragdocs.search import early
+from ragdocs.search.corpus import FIRST_BATCH
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import FEW_FILES, Live
 from ragdocs.serve.mcp.server import ToolServer
@@ -22,6 +26,21 @@ if TYPE_CHECKING:
 # Longer than all that is waited for here; only a failing test waits so long.
 HELD_SECONDS = 30.0
 PAGES = FEW_FILES + 250
+BY_WORDS = """\
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from ragdocs import config
+from ragdocs.types import Probe, Query
+from ragdocs.workspace import Workspace
+root = Path(sys.argv[1])
+corpus = Workspace(config.load(root, project=root)).places["docs"].corpus
+corpus.sync()
+for hit in corpus.search(Query(probes=(Probe("tokens"),)), datetime.now(UTC)).hits:
+    print(hit.document.path)
+for name in ("faiss", "onnxruntime"):
+    print(name, name in sys.modules)
+"""
 OLDEST = "Only the oldest page speaks of zebras."
 
 
@@ -75,6 +94,27 @@ def test_a_search_is_answered_before_a_large_project_is_read(
     answer = search(live, "gateway refreshes tokens")
     assert answer["result"]
     assert is_partial(answer)
+
+
+def test_a_search_is_tried_as_soon_as_enough_passages_are_read(
+    project: Project, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "EARLY_SECONDS", 10 * HELD_SECONDS)
+    monkeypatch.setattr(keeping, "EARLY_PASSAGES", FIRST_BATCH)
+    started = time.monotonic()
+    answer = search(serve(project, PAGES, held), "gateway refreshes tokens")
+    assert answer["result"]
+    assert is_partial(answer)
+    assert time.monotonic() - started < HELD_SECONDS
+
+
+def test_words_are_indexed_and_searched_without_faiss_and_without_the_model(
+    project: Project,
+) -> None:
+    project.doc("auth.md", "# Authentication\n\nTokens are refreshed each hour.\n")
+    command = [sys.executable, "-P", "-c", BY_WORDS, str(project.root)]
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert ran.stdout.splitlines() == ["docs/auth.md", "faiss False", "onnxruntime False"]
 
 
 def test_a_search_that_has_found_nothing_waits_for_the_rest(

@@ -51,10 +51,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 
-# Chunks applied in the first step; each further step takes four times as many. Few steps make few
-# segments; a step of half a millisecond a chunk is what a write that comes between may have to wait
-# for.
+# Chunks applied in the first step, and how many times as many each further step takes. Few steps
+# make few segments; but a search sees whole steps only, and a step of half a millisecond a chunk is
+# what a write that comes between may have to wait for.
 FIRST_BATCH = 100
+GROWTH = 3
 LARGEST_BATCH = 6400
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
@@ -157,7 +158,7 @@ class Corpus:
                 self.unread = max(0, self.unread - read.looked)
                 # The newest files are in the index now, and the others follow by themselves.
                 self._early = None
-            most = min(4 * most, LARGEST_BATCH)
+            most = min(GROWTH * most, LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + read.new,

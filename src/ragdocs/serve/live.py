@@ -40,8 +40,10 @@ PATIENCE_SECONDS = 8.0
 # Once it is open, a caller waits this long for the files to be read; after that, answers come from
 # what is indexed, with a note.
 FIRST_INDEX_SECONDS = 5.0
-# A search does not wait longer than this where much is left to read and it has found something.
+# A search does not wait longer than this, nor for more passages, where much is left to read and it
+# has found something.
 EARLY_SECONDS = 0.75
+EARLY_PASSAGES = 400
 # So few files that are left to read are waited for all the same.
 FEW_FILES = 300
 # What the files can answer as well does not wait for the index any longer than this.
@@ -123,7 +125,13 @@ class Live:
 
     def _load_model(self) -> None:
         self._made.wait(PATIENCE_SECONDS)
-        if self._workspace and self._workspace.encoder:
+        if self._workspace is None:
+            return
+        from ragdocs.places import has_index
+
+        # Without an index nothing has a vector yet: words answer, and passages load the model when
+        # they are encoded.
+        if self._workspace.encoder and has_index(self.config, self._workspace.places):
             # The search that meets the same failure reports it.
             with suppress(UnavailableError):
                 self._workspace.encoder.prepare()
@@ -170,13 +178,20 @@ class Live:
             return False
         if not self._opened.is_set():
             return False
-        if time.monotonic() < self._opened_at + EARLY_SECONDS:
-            return False
         unread = 0
         for name, corpus in self.corpora().items():
             if name in verb.lanes:
                 unread += corpus.unread
-        return unread > FEW_FILES
+        is_late = time.monotonic() >= self._opened_at + EARLY_SECONDS
+        return unread > FEW_FILES and (is_late or self.passages(verb) >= EARLY_PASSAGES)
+
+    def passages(self, verb: Verb | None) -> int:
+        """Count the passages that a verb can search now."""
+        count = 0
+        for name, corpus in self.corpora().items():
+            if verb is not None and name in verb.lanes:
+                count += corpus.info().passages
+        return count
 
     def patience_for(self, verb: Verb | None) -> float:
         """Return the seconds that are left to wait for the index.

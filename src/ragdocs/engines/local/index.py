@@ -216,7 +216,9 @@ class LocalIndex:
             if not has_words:
                 return
             self._keywords().adopt(added)
-            self._table().remove(gone)
+            if len(self._read_vectors()):
+                # A first index, which has none, does not wait for FAISS.
+                self._table().remove(gone)
             self._waiting.change(gone, added)
             self._dirty = True
         if len(added) >= MANY_PASSAGES:

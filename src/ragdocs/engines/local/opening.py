@@ -22,6 +22,11 @@ def open_index(directory: Path | None, *, recipe: str, encoder: str, dim: int) -
     return LocalIndex(directory, recipe=recipe, encoder=encoder, dim=dim, key=key, private=private)
 
 
+def is_saved(directory: Path) -> bool:
+    """Tell whether an index was ever saved in a directory."""
+    return (directory / POINTER).exists()
+
+
 def current_generation(directory: Path) -> bytes:
     """Return what names the current generation of an index."""
     return files.read_bytes(directory / POINTER, limit=200)

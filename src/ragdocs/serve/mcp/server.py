@@ -57,8 +57,9 @@ _LIGHT = frozenset(
 # How often to look for the first index: a warm start takes less than the short steps together.
 SHORT_STEP_SECONDS = 0.02
 SHORT_STEPS = 10
-LONG_STEP_SECONDS = 0.2
-# After a search of what is read so far has found nothing, it is tried again this much later.
+LONG_STEP_SECONDS = 0.05
+# After a search of what is read so far has found nothing, it is tried again when more is read, and
+# this much later at the latest.
 EARLY_PAUSE_SECONDS = 0.5
 # A client that waits is told at least this often how far the index is.
 REPORT_SECONDS = 1.0
@@ -169,10 +170,11 @@ class ToolServer(MCPServer[Any]):
         while True:
             await _wait_for_first_index(live, verb, context, is_search=is_search)
             is_early = is_search and _is_waiting(live, verb)
+            passages = live.passages(verb)
             answer = await self._answer(name, arguments, context)
             if not is_early or _has_found(answer):
                 return answer
-            await anyio.sleep(EARLY_PAUSE_SECONDS)
+            await _wait_for_passages(live, verb, passages)
 
     async def _answer(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
@@ -273,6 +275,15 @@ async def _wait_for_first_index(
             reports += 1
             reported_at = now
             await context.report_progress(reports, None, live.progress)
+
+
+async def _wait_for_passages(live: Live, verb: Verb | None, passages: int) -> None:
+    """Wait until a verb has more passages to search than so many, but not for long."""
+    deadline = anyio.current_time() + EARLY_PAUSE_SECONDS
+    while live.passages(verb) <= passages and _is_waiting(live, verb):
+        await anyio.sleep(LONG_STEP_SECONDS)
+        if anyio.current_time() > deadline:
+            return
 
 
 def _is_waiting(live: Live, verb: Verb | None) -> bool:
