@@ -57,6 +57,8 @@ Progress = Callable[[str, int, int], None]
 FIRST_BATCH = 100
 GROWTH = 3
 LARGEST_BATCH = 6400
+# Chunks of a step while a search waits for more to be read.
+AWAITED_BATCH = 900
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
 # Passages a writer waits for; those of a longer text that are left are encoded soon after.
@@ -99,6 +101,8 @@ class Corpus:
         self._reading = Reading(lane, store, index)
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
+        # Until when a search waits for more to be read.
+        self.awaited_until = 0.0
         self._writing = threading.Lock()
         # While callers are served before the first look at all files has ended.
         self._early: EarlyReader | None = None
@@ -158,7 +162,8 @@ class Corpus:
                 self.unread = max(0, self.unread - read.looked)
                 # The newest files are in the index now, and the others follow by themselves.
                 self._early = None
-            most = min(GROWTH * most, LARGEST_BATCH)
+            is_awaited = time.monotonic() < self.awaited_until
+            most = min(GROWTH * most, AWAITED_BATCH if is_awaited else LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + read.new,

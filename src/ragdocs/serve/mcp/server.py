@@ -279,6 +279,7 @@ async def _wait_for_first_index(
 
 async def _wait_for_passages(live: Live, verb: Verb | None, passages: int) -> None:
     """Wait until a verb has more passages to search than so many, but not for long."""
+    live.hasten(verb, EARLY_PAUSE_SECONDS)
     deadline = anyio.current_time() + EARLY_PAUSE_SECONDS
     while live.passages(verb) <= passages and _is_waiting(live, verb):
         await anyio.sleep(LONG_STEP_SECONDS)
