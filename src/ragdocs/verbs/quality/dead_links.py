@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
@@ -21,8 +22,14 @@ from ragdocs.system.patterns import later
 from ragdocs.text import frontmatter, links
 from ragdocs.text.formats import markdown
 
+# Most documents need no outline.
+if TYPE_CHECKING:
+    from ragdocs.text.sections import Section
+
 # More of the same complaint helps nobody.
 MOST_OF_DOCUMENT = 20
+# Documents whose sections are kept while links are looked at.
+MOST_OUTLINES = 256
 MARKDOWN = (".md", ".markdown", ".mdx")
 # What a site generator makes pages of.
 SOURCES = (".md", ".rst", ".mdx", ".ipynb")
@@ -120,16 +127,13 @@ class DeadLinks:
         if not file or _NO_HEADING.fullmatch(heading):
             return True
         try:
-            text = self._text(file)
+            text, outline = self._outlined(file)
         except RagdocsError:
             return True
         from ragdocs.text import sections
-        from ragdocs.text.formats.reading import read
 
         if re.search(rf"\b(?:id|name)=[\"']?{re.escape(heading)}\b", text):
             return True
-        page = read(text, file)
-        outline = sections.outline(page.body, page.blocks)
         try:
             sections.find(outline, unquote(heading), anchor=True)
         except NotFoundError:
@@ -138,6 +142,19 @@ class DeadLinks:
             # There are several of this name.
             return True
         return True
+
+    @cached_property
+    def _outlined(self) -> Callable[[str], tuple[str, list[Section]]]:
+        """Return the text and the sections of a file; a page that many link to is read once."""
+        return lru_cache(maxsize=MOST_OUTLINES)(self._outline)
+
+    def _outline(self, path: str) -> tuple[str, list[Section]]:
+        from ragdocs.text import sections
+        from ragdocs.text.formats.reading import read
+
+        text = self._text(path)
+        page = read(text, path)
+        return text, sections.outline(page.body, page.blocks)
 
     def _markdown_file(self, target: str) -> str:
         """Return the document of this lane that a target means, if it is markdown."""
