@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -106,8 +107,6 @@ def check_entry_kind(kind: str) -> None:
 
 def random_id() -> str:
     """Return a new id for a memory."""
-    import secrets
-
     return f"mem_{secrets.token_hex(ID_DIGITS // 2)}"
 
 
