@@ -4,7 +4,6 @@ import errno
 import mmap
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -174,10 +173,22 @@ def test_without_room_for_a_copy_the_file_is_read(
 ) -> None:
     place = tmp_path / "large"
     place.write_bytes(LARGE)
-    monkeypatch.setattr(tempfile, "TemporaryFile", failing(errno.ENOSPC))
+    monkeypatch.setattr(fsio, "_nameless_file", failing(errno.ENOSPC))
     view = fsio.map_copy(place, tmp_path / "copies")
     assert view == LARGE
     assert isinstance(view.obj, bytes)
+
+
+def test_where_no_file_is_without_a_name_a_copy_is_mapped_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "large"
+    place.write_bytes(LARGE)
+    # As where the system or the disk has no such files: opening one fails.
+    monkeypatch.setattr(os, "O_TMPFILE", os.O_CREAT | os.O_EXCL, raising=False)
+    view = fsio.map_copy(place, tmp_path / "copies")
+    assert view == LARGE
+    assert not list((tmp_path / "copies").iterdir())
 
 
 # --- containment ---
