@@ -25,6 +25,7 @@ from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.minilm import MINILM, OnnxEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
+from ragdocs.serve.surface.catalog import VERBS
 from ragdocs.types import Probe, Query
 from ragdocs.verbs.quality.health import compare
 
@@ -293,6 +294,26 @@ def count_encoding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(HashEncoder, "encode", counting)
     return encoded
+
+
+@pytest.mark.parametrize("files", [2, 40])
+def test_a_search_waits_for_the_first_vectors_where_they_are_few(
+    project: Project, serve: Serve, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    encode = HashEncoder.encode
+
+    def slowly(self: HashEncoder, texts: Sequence[str]) -> Vectors:
+        # As long as it takes to load a model.
+        time.sleep(0.3)
+        return encode(self, texts)
+
+    monkeypatch.setattr(HashEncoder, "encode", slowly)
+    for number in range(files):
+        project.doc(f"{number}.md", f"note number{number}")
+    live = serve()
+    info = live.indexed(VERBS["search_docs"]).open_lanes["docs"].index.info()
+    has_vectors = info.vectors == info.passages
+    assert has_vectors == (files <= keeping.ENCODED_FOR_COMMAND)
 
 
 def test_a_storm_of_touches_encodes_nothing_again(

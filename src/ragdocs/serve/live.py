@@ -68,6 +68,9 @@ COMPARISON_SECONDS = 5.0
 MODEL_IDLE_SECONDS = 600.0
 # Passages that are encoded before a search of a command is answered; a few files just saved.
 ENCODED_FOR_COMMAND = 16
+# A search waits this long for the first vectors if a new project has no more passages than those: by
+# words alone it would find less, and the model is there in half of this.
+FIRST_VECTORS_SECONDS = 1.0
 
 
 class _StoppedError(Exception):
@@ -96,11 +99,14 @@ class Live:
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
+        self._indexed_at = 0.0
         # Lanes whose files were all looked at.
         self._read_lanes: set[str] = set()
         self._stopping = threading.Event()
         self._made = threading.Event()
         self._foreseen = threading.Event()
+        # Whether what was missing at the start has been encoded, or as much as could be.
+        self._encoded = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._saved_at = 0.0
@@ -156,18 +162,34 @@ class Live:
             patience = self.patience_for(verb)
             if not patience:
                 break
-            self._indexed.wait(min(patience, STEP_SECONDS))
+            following = self._indexed
+            if following.is_set():
+                following = self._encoded
+            following.wait(min(patience, STEP_SECONDS))
         return workspace
 
     def is_ready_for(self, verb: Verb | None) -> bool:
         """Tell whether the lanes of a verb are read, or whether waiting will not help."""
         if self.settled:
-            return True
+            return not self._awaits_first_vectors(verb)
         if verb is None or not verb.lanes or self._workspace is None:
             return False
         # A lane that is not configured is not waited for.
         lanes = self._workspace.open_lanes.keys() & set(verb.lanes)
         return bool(lanes) and self._read_lanes.issuperset(lanes)
+
+    def _awaits_first_vectors(self, verb: Verb | None) -> bool:
+        """Tell whether the few passages that a verb searches are just being encoded."""
+        if self._encoded.is_set() or verb is None or not verb.meaning:
+            return False
+        if time.monotonic() > self._indexed_at + FIRST_VECTORS_SECONDS:
+            return False
+        missing = 0
+        for name, corpus in self.corpora().items():
+            if name in verb.lanes and not corpus.embedding_unavailable:
+                info = corpus.info()
+                missing += info.passages - info.vectors
+        return 0 < missing <= ENCODED_FOR_COMMAND
 
     def may_search_early(self, verb: Verb | None) -> bool:
         """Tell whether a search may be tried on what is read so far, because much is left to read.
@@ -373,6 +395,7 @@ class Live:
                     reconciled_at = time.monotonic()
                 for name, lane in _own(workspace.open_lanes).items():
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
+                self._encoded.set()
                 if not self._interrupted():
                     self._announcement.end()
                 if self._due_to_save(changed_at):
@@ -382,6 +405,7 @@ class Live:
                 return
             except Exception:
                 # The edge of the loop: one failed pass must not end the following of files.
+                self._encoded.set()
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
@@ -424,6 +448,7 @@ class Live:
         if self._foreseen.is_set() and not self.ready:
             for lane in workspace.open_lanes.values():
                 lane.index.prepare()
+        self._indexed_at = time.monotonic()
         self._indexed.set()
         self.ready = True
         self.progress = "ready"
