@@ -25,7 +25,7 @@ from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.minilm import MINILM, OnnxEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface.catalog import VERBS
+from ragdocs.serve.surface import catalog
 from ragdocs.types import Probe, Query
 from ragdocs.verbs.quality.health import compare
 
@@ -311,7 +311,8 @@ def test_a_search_waits_for_the_first_vectors_where_they_are_few(
     for number in range(files):
         project.doc(f"{number}.md", f"note number{number}")
     live = serve()
-    info = live.indexed(VERBS["search_docs"]).open_lanes["docs"].index.info()
+    (search_docs,) = [verb for verb in catalog.every() if verb.name == "search_docs"]
+    info = live.indexed(search_docs).open_lanes["docs"].index.info()
     has_vectors = info.vectors == info.passages
     assert has_vectors == (files <= keeping.ENCODED_FOR_COMMAND)
 

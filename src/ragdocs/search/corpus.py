@@ -160,8 +160,7 @@ class Corpus:
                 self.unread = max(0, self.unread - read.looked)
                 # The newest files are in the index now, and the others follow by themselves.
                 self._early = None
-            is_awaited = time.monotonic() < self.awaited_until
-            most = min(GROWTH * most, AWAITED_BATCH if is_awaited else LARGEST_BATCH)
+            most = min(GROWTH * most, self._largest_batch)
             report = replace(
                 report,
                 added=report.added + read.new,
@@ -579,6 +578,13 @@ class Corpus:
             # As soon as the first look at all files has begun, it counts itself.
             if self._early is not None:
                 self.unread = self.unread or unread
+
+    @property
+    def _largest_batch(self) -> int:
+        """The chunks of a step: fewer while a search waits for them."""
+        if time.monotonic() < self.awaited_until:
+            return AWAITED_BATCH
+        return LARGEST_BATCH
 
     def _tell(self, documents: Sequence[Document], gone: Sequence[str]) -> None:
         if self.listener is not None and (documents or gone):

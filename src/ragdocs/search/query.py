@@ -360,8 +360,12 @@ def _with_successors(
     plan: Plan, findings: Findings, further: Sequence[Hit], tied: Tied
 ) -> Findings:
     """Name the successors of hits, and add those that are no hits and may be shown."""
-    documents = [hit.document for hit in findings.hits]
-    others = [hit.document for hit in further]
+    documents = []
+    for hit in findings.hits:
+        documents.append(hit.document)
+    others = []
+    for hit in further:
+        others.append(hit.document)
     for document, _ in tied.values():
         others.append(document)
     present = succession.Present(plan.now, plan.hidden)

@@ -68,8 +68,8 @@ COMPARISON_SECONDS = 5.0
 MODEL_IDLE_SECONDS = 600.0
 # Passages that are encoded before a search of a command is answered; a few files just saved.
 ENCODED_FOR_COMMAND = 16
-# A search waits this long for the first vectors if a new project has no more passages than those: by
-# words alone it would find less, and the model is there in half of this.
+# A search waits this long for the first vectors if a new project has no more passages than those:
+# by words alone it would find less, and the model is there in half of this.
 FIRST_VECTORS_SECONDS = 1.0
 
 

@@ -37,8 +37,9 @@ class Numbering(NamedTuple):
         if not len(rows) or rows[0] < 0:
             return cls(small, None)
         is_one_run = (np.diff(small) == 1).all()
-        shift = int(rows[0]) if is_one_run else None
-        return cls(small, shift)
+        if not is_one_run:
+            return cls(small, None)
+        return cls(small, int(rows[0]))
 
     def living(self) -> Numbers:
         """Return the rows that are not removed."""
