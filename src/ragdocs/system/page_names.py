@@ -60,11 +60,11 @@ def page_names(path: str, metadata: Mapping[str, object]) -> list[str]:
         return []
     page, dot, ending = lowered.rpartition(".")
     names = list(_addresses(metadata))
-    for place in _below_sites(page):
-        names += [*_as_asked_for(place), f"{place}{dot}{ending}"]
+    for address in _below_sites(page):
+        names += [*_as_asked_for(address), f"{address}{dot}{ending}"]
     for renamed in _renamed(page, metadata):
-        for place in _below_sites(renamed):
-            names += _as_asked_for(place)
+        for address in _below_sites(renamed):
+            names += _as_asked_for(address)
     return list(dict.fromkeys(names))
 
 
