@@ -88,6 +88,8 @@ class Candidates:
     lone_share: float
     # How long each source took.
     seconds: Mapping[str, float] = field(default_factory=dict)
+    # The documents that pass the first filter, counted up to a number that was asked for.
+    passing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +195,12 @@ class Snapshot(Protocol):
         filters: Sequence[Filter],
         k: int,
         also: Collection[str] = (),
+        count_up_to: int = 0,
     ) -> Candidates:
         """Find the k best passages by words and by vector under each of the filters.
 
-        The documents with the ids in `also` are measured whether they are found or not.
+        The documents with the ids in `also` are measured whether they are found or not. Those that
+        pass the first filter are counted as far as it matters.
         """
 
     def neighbours(

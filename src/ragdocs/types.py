@@ -244,6 +244,8 @@ class Findings:
     seconds: Mapping[str, float] = field(default_factory=dict)
     # The part of the best score that the tenth-best document lacks; None where there are fewer.
     lead: float | None = None
+    # The documents that pass the filter, counted up to a few where weak hits are left out.
+    passing: int = 0
     # Successors of hits, by id, that are no hits themselves.
     successors: Mapping[str, Hit] = field(default_factory=dict)
 

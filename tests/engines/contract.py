@@ -523,6 +523,17 @@ class IndexContract:
 
     # --- candidates ---
 
+    def test_documents_that_pass_are_counted_as_far_as_it_matters(self, index: Index) -> None:
+        many = [entry(f"{n}.md", "apple", "pear", tags=("x",) * (n < 3)) for n in range(6)]
+        index.apply(many)
+        for text in ("apple", "", "zebra"):
+            probe = ProbeVector("q", text)
+            with index.snapshot() as snapshot:
+                few = snapshot.candidates([probe], [Filter(tags=("x",))], 2, count_up_to=5)
+                more = snapshot.candidates([probe], [ANYTHING], 2, count_up_to=5)
+                uncounted = snapshot.candidates([probe], [ANYTHING], 2)
+            assert (few.passing, more.passing, uncounted.passing) == (3, 5, 0)
+
     def test_all_passages_of_a_found_document_come_along_in_reading_order(
         self, index: Index
     ) -> None:

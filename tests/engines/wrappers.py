@@ -63,8 +63,8 @@ class _OpaqueSnapshot:
         self._keys[name] = key
         return PassageKey(name)
 
-    def candidates(self, *arguments: Any) -> Candidates:
-        candidates = self._inner.candidates(*arguments)
+    def candidates(self, *arguments: Any, **named: Any) -> Candidates:
+        candidates = self._inner.candidates(*arguments, **named)
         return replace(candidates, keys=[self._hidden(key) for key in candidates.keys])
 
     def neighbours(

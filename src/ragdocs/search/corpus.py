@@ -249,7 +249,7 @@ class Corpus:
     def search(self, query: Query, now: datetime, vector: Vectors | None = None) -> Findings:
         """Search by words and by meaning, rank, and explain.
 
-        At most four calls go to the index, and one more if everything scores below the floor.
+        At most four calls go to the index.
         `vector` is that of its only probe, if another lane has encoded it already.
         """
         from ragdocs.search.query import search
@@ -269,7 +269,7 @@ class Corpus:
         seconds = {"encode": encoded - started, **findings.seconds}
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
         if query.floored:
-            findings = judged(findings, plan, gauges, self.count)
+            findings = judged(findings, plan, gauges)
         return settled(findings, query)
 
     def encoded(self, text: str) -> Vectors | None:

@@ -36,6 +36,9 @@ LEAST_CANDIDATES = 50
 SEEDS = 10
 # Documents that only a link brings in.
 STRANGERS = 10
+# A filter that leaves no more documents than this has said what is meant: all of them can be looked
+# at, and the best are shown even if they are weak.
+FEW_DOCUMENTS = 20
 # Characters of a query whose words are looked for in the hits.
 LONGEST_SHOWN = 2000
 MARKS = ".,;:!?\"'()"
@@ -80,6 +83,16 @@ class Plan:
         if self.query.superseded == "left out":
             return 2 * self.query.limit
         return self.query.limit
+
+    @property
+    def count_up_to(self) -> int:
+        """The number up to which documents are counted that pass the filter.
+
+        A filter that leaves few has said what is meant, so that weak hits are shown.
+        """
+        if self.query.floored and narrows(self.query.where):
+            return FEW_DOCUMENTS + 1
+        return 0
 
     @property
     def ties(self) -> Ties | None:
@@ -142,7 +155,9 @@ class Scored:
 def search(plan: Plan, snapshot: Snapshot, gauges: Gauges) -> Findings:
     """Find candidates, score, lift and rank them, and load those that are shown."""
     started = time.perf_counter()
-    candidates = snapshot.candidates(plan.probes, plan.filters, plan.pool)
+    candidates = snapshot.candidates(
+        plan.probes, plan.filters, plan.pool, count_up_to=plan.count_up_to
+    )
     scored = score_candidates(plan, candidates)
     if plan.period is not None:
         scored = _lift_period(scored, plan.period, plan.ranking.time_weight)
@@ -156,7 +171,7 @@ def search(plan: Plan, snapshot: Snapshot, gauges: Gauges) -> Findings:
     ranking = elapsed - sum(candidates.seconds.values())
     seconds = {**candidates.seconds, "ranking": ranking}
     lead = rank.lead(scored.scores.totals, scored.documents)
-    return replace(findings, seconds=seconds, lead=lead)
+    return replace(findings, seconds=seconds, lead=lead, passing=candidates.passing)
 
 
 def _shown(plan: Plan, gauges: Gauges, unread: Mask, name: str, totals: Floats) -> Floats:
@@ -464,3 +479,9 @@ def query_words(text: str) -> list[str]:
     for word in text[:LONGEST_SHOWN].split():
         words[word.strip(MARKS)] = None
     return list(words)
+
+
+def narrows(where: Filter) -> bool:
+    """Tell whether whoever searches has asked for a part of the lane."""
+    asked_for = replace(where, hidden=(), alive_at=None, without=frozenset())
+    return asked_for != Filter()

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from ragdocs.search import calibration
 from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.fields import meant
 from ragdocs.search.floor import FLOOR, NOTHING_RELEVANT, WEAK_MATCHES
-from ragdocs.search.query import Plan, query_words
-from ragdocs.types import Filter, Findings
+from ragdocs.search.query import FEW_DOCUMENTS, Plan, query_words
+from ragdocs.types import Findings
 
-# A filter that leaves no more documents than this has said what is meant: all of them can be looked
-# at, and the best are shown even if they are weak.
-FEW_DOCUMENTS = 20
 # Who scores at least as much as the floor by chance.
 FLOOR_RATE = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
 # Words of a query that a note names.
 MOST_MISSING = 5
 
 
-def judged(
-    findings: Findings, plan: Plan, gauges: Gauges, count: Callable[[Filter], int]
-) -> Findings:
-    """Leave weak hits out, or say that they are weak; documents are counted where it matters."""
+def judged(findings: Findings, plan: Plan, gauges: Gauges) -> Findings:
+    """Leave weak hits out, or say that they are weak."""
     is_measured = gauges.both.measured
-    findings = _floored(findings, plan.query.where, count, is_measured=is_measured)
+    findings = _floored(findings, is_measured=is_measured)
     if not is_measured:
         return findings
     gauge = gauges.both
@@ -35,9 +29,7 @@ def judged(
     return with_doubt(findings, plan.text, gauge)
 
 
-def _floored(
-    findings: Findings, where: Filter, count: Callable[[Filter], int], *, is_measured: bool
-) -> Findings:
+def _floored(findings: Findings, *, is_measured: bool) -> Findings:
     """Leave weak hits out, unless there is little else that could have been found."""
     if not _is_weak(findings):
         if is_measured:
@@ -45,10 +37,9 @@ def _floored(
         return findings
     if not is_measured:
         return _with_weak_note(findings, "so small a collection has no measured floor")
-    if _narrows(where):
-        left = count(where)
-        if left <= FEW_DOCUMENTS:
-            return _with_weak_note(findings, f"the filter leaves {left} of all documents")
+    if 0 < findings.passing <= FEW_DOCUMENTS:
+        left = findings.passing
+        return _with_weak_note(findings, f"the filter leaves {left} of all documents")
     return _with_floor(findings)
 
 
@@ -119,12 +110,6 @@ def _missing(findings: Findings, text: str) -> list[str]:
         if word not in present and meant(word):
             missing.append(word)
     return missing[:MOST_MISSING]
-
-
-def _narrows(where: Filter) -> bool:
-    """Tell whether whoever searches has asked for a part of the lane."""
-    asked_for = replace(where, hidden=(), alive_at=None, without=frozenset())
-    return asked_for != Filter()
 
 
 def _count_below(findings: Findings) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
@@ -54,6 +55,7 @@ class LocalSnapshot:
         filters: Sequence[Filter],
         k: int,
         also: Collection[str] = (),
+        count_up_to: int = 0,
     ) -> Candidates:
         """Find the k best passages by words and by vector under each of the filters."""
         # Whoever only lists documents needs none of it.
@@ -61,7 +63,10 @@ class LocalSnapshot:
 
         slots = list(map(self.slots, filters))
         sources = candidates.Sources(self._catalog, self._keywords, self._table, self._turn)
-        return candidates.find(sources, probes, slots, k, also)
+        found = candidates.find(sources, probes, slots, k, also)
+        if not count_up_to:
+            return found
+        return replace(found, passing=min(self._catalog.count(slots[0]), count_up_to))
 
     def neighbours(
         self, document_ids: Sequence[str], where: Filter

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any, cast
@@ -72,13 +73,17 @@ class PostgresSnapshot:
         filters: Sequence[Filter],
         k: int,
         also: Collection[str] = (),
+        count_up_to: int = 0,
     ) -> Candidates:
         """Find the k best passages by words and by vector under each of the filters."""
         conditions = []
         for number, where in enumerate(filters):
             conditions.append(condition(where, f"f{number}"))
-        search = CandidateSearch(self._ask, self._searched, probes, conditions, k)
+        counting = _Counting(self._ask, self._scope, conditions[0], count_up_to)
+        search = CandidateSearch(counting.ask, self._searched, probes, conditions, k)
         candidates = search.run(also, self._cards)
+        if count_up_to:
+            candidates = replace(candidates, passing=counting.result)
         self._state = search.state
         if search.state is not None:
             self._where = filters[0]
@@ -432,6 +437,37 @@ class PostgresSnapshot:
         return answers
 
 
+class _Counting:
+    """Asks how many documents pass a filter, in the same turn as the first other question."""
+
+    def __init__(
+        self, ask: Callable[..., Answers], scope: int, passing: Condition, most: int
+    ) -> None:
+        self._ask = ask
+        self._statement: Statement = (
+            _PASSING.format(condition=passing.sql),
+            {"scope": scope, "most": most, **passing.values},
+        )
+        self._is_asked = not most
+        self._count = 0
+
+    def ask(self, *statements: Statement) -> Answers:
+        """Ask statements, and for the count where it is not known yet."""
+        if self._is_asked:
+            return self._ask(*statements)
+        self._is_asked = True
+        *answers, ((count,),) = self._ask(*statements, self._statement)
+        self._count = int(count)
+        return answers
+
+    @property
+    def result(self) -> int:
+        """The count; a search that had nothing to ask has not asked for it either."""
+        if not self._is_asked:
+            self.ask()
+        return self._count
+
+
 class _Standing:
     """Tells which terms stand in which passages."""
 
@@ -497,6 +533,11 @@ _FIRST = f"""
 SELECT d.card, {PASSAGE}
 FROM documents d JOIN passages p ON p.doc_id = d.doc_id AND p.ord = 0 AND p.scope = %(scope)s
 WHERE d.scope = %(scope)s AND d.id = ANY (%(ids)s) AND {{condition}}
+"""
+_PASSING = """
+SELECT count(*) FROM (
+    SELECT 1 FROM documents d WHERE d.scope = %(scope)s AND {condition} LIMIT %(most)s
+) few
 """
 _STANDING = """
 SELECT p.term, p.doc_id, p.payload FROM postings p
