@@ -103,6 +103,14 @@ def test_chains_are_followed_and_circles_say_nothing(project: Project) -> None:
     assert successors(project.open(), *every) == {"memory:a": ["c.md"], "memory:b": ["c.md"]}
 
 
+def test_a_name_that_several_have_supersedes_none_of_them(project: Project) -> None:
+    for day in ("18", "19"):
+        project.memory(f"2026-11-{day}-standup.md", "# Standup\n\nWhat we did.\n")
+    project.memory("new.md", "No more of these.\n\nsupersedes:: [[standup]]\n")
+    names = ("2026-11-18-standup.md", "2026-11-19-standup.md")
+    assert successors(project.open(), *names) == {}
+
+
 def test_a_successor_may_be_named_by_its_title(project: Project) -> None:
     project.memory("a.md", "The first.\n\nsuperseded_by:: [[The Second]]\n")
     project.memory("b.md", "# The Second\n\nThe second.\n")

@@ -69,12 +69,14 @@ def _direct(documents: Sequence[Document], present: Present) -> Mapping[str, Seq
             if link.kind not in KINDS:
                 continue
             names = names or _Names.of(documents)
-            for other in names.meant(link.target):
-                earlier, later = other, document
-                if link.kind != SUPERSEDES:
-                    earlier, later = document, other
-                if earlier.id != later.id and present.holds(later):
-                    direct[earlier.id][later.id] = later
+            other = names.meant(link.target)
+            if other is None:
+                continue
+            earlier, later = other, document
+            if link.kind != SUPERSEDES:
+                earlier, later = document, other
+            if earlier.id != later.id and present.holds(later):
+                direct[earlier.id][later.id] = later
     return {earlier: list(later.values()) for earlier, later in direct.items()}
 
 
@@ -96,13 +98,16 @@ class _Names:
                 by_name[name].append(document)
         return cls(by_path, by_name)
 
-    def meant(self, name: str) -> Sequence[Document]:
-        """Return what a link means: a path is one document, even if others have it as a title."""
+    def meant(self, name: str) -> Document | None:
+        """Return what a link means: a path is one document, even if others have it as a title.
+
+        A name that several have means none: whoever reads a list would miss the others.
+        """
         key = link_key(name)
-        owner = self.by_path.get(key)
-        if owner is not None:
-            return [owner]
-        return self.by_name.get(key, ())
+        named = self.by_name.get(key, ())
+        if key not in self.by_path and len(named) == 1:
+            return named[0]
+        return self.by_path.get(key)
 
 
 def _last(document_id: str, direct: Mapping[str, Sequence[Document]]) -> tuple[Document, ...]:
