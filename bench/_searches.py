@@ -28,6 +28,9 @@ def searching(corpus: Corpus, repeats: int) -> list[Row]:
     """Search the documentation through its verb."""
     queries = corpus.queries(repeats, seed=8)
     documents = corpus.workspace.documents
+    # The first question of a process opens words and vectors, whatever it asks.
+    (opening,) = corpus.queries(1, seed=28)
+    documents.search(opening)
     first = each(documents.search, queries)
     sample = each(documents.search, queries)
     slips = [_misspelt(query) for query in corpus.queries(repeats, seed=18)]
